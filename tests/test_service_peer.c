@@ -373,6 +373,7 @@ static void test_clients_have_a_limit(void **state)
                           .bytes = sizeof(hello.hello)}};
     struct party refused, broker;
     struct svcrig_reply reply;
+    uint32_t connect;
 
     (void)state;
     for (unsigned i = 0; i < PR_SERVICE_SESSIONS; i++)
@@ -384,12 +385,122 @@ static void test_clients_have_a_limit(void **state)
     assert_non_null(strstr(reply.sentence, "128 clients"));
     leave(&refused);
     greet(&broker, PR_SERVICE_ROLE_BROKER);
+    for (unsigned i = 0; i < PR_SERVICE_SESSIONS; i++)
+        assert_int_equal(open_for(&broker, client[i].welcome.task, ANE_CLIENT_CONTROL, &connect), 0);
     leave(&broker);
     leave(&client[0]);
     greet(&client[0], PR_SERVICE_ROLE_CLIENT);
     for (unsigned i = 0; i < PR_SERVICE_SESSIONS; i++)
         leave(&client[i]);
     assert_int_equal(service.sessions, 0);
+}
+
+/* ---- Limits of a user ---- */
+
+#define CROWD    12u
+#define SOMEBODY 4321u /* a user, not the service's own */
+#define ANOTHER  4322u
+
+static void greet_as(struct party *party, uid_t uid)
+{
+    greet(party, PR_SERVICE_ROLE_CLIENT);
+    party->peer->uid = uid;
+}
+
+/* One thing more of a kind that has a limit; `reply` is the answer. */
+static bool take_one(struct party *party, enum pr_service_share share, uint64_t each, unsigned number,
+                     struct svcrig_reply *reply)
+{
+    const struct pr_service_open open = {.entry = ane_machine_service(machine) | PR_SERVICE_ENTRY_BASE,
+                                         .type = ANE_CLIENT_CONTROL};
+    const struct pr_service_surface_create create = {.bytes = each};
+    const struct pr_service_slot slot = {.slot = number};
+
+    if (share == PR_SERVICE_SHARE_SLOTS)
+        talk(party, PR_SERVICE_SLOT, &slot, sizeof(slot), reply);
+    else if (share == PR_SERVICE_SHARE_CONNECTS)
+        talk(party, PR_SERVICE_OPEN, &open, sizeof(open), reply);
+    else
+        talk(party, PR_SERVICE_SURFACE, &create, sizeof(create), reply);
+    return !reply->header.status;
+}
+
+/* Sessions of one user take all they can: what they get is the limit, and another user still gets some. */
+static void test_a_user_leaves_room_for_others(void **state)
+{
+    static const struct {
+        enum pr_service_share share;
+        unsigned session; /* what one session may have */
+        uint64_t each;    /* bytes of a surface */
+        unsigned user;    /* what a user gets of it, beside the slots that are not counted */
+        unsigned free;
+        const char *says;
+    } rows[] = {
+        {PR_SERVICE_SHARE_SLOTS, PR_RING_SLOTS, 0, 512, PR_SERVICE_SLOTS_FREE, "512"},
+        {PR_SERVICE_SHARE_CONNECTS, PR_SERVICE_CONNECTS, 0, 256, 0, "256"},
+        {PR_SERVICE_SHARE_SURFACES, PR_SERVICE_SURFACES, 1, 1024, 0, "1024"},
+        {PR_SERVICE_SHARE_BYTES, 2, 4ull << 30, 8, 0, "34359738368"},
+    };
+    struct party crowd[CROWD], other;
+    struct svc_policy *opening;
+    struct svcrig_reply reply;
+    struct base_error error;
+
+    (void)state;
+    assert_int_equal(
+        svc_policy_parse("test", "match uid *\nallow com.apple.ane.iokit-user-access\n", &opening, &error),
+        0);
+    service.policy = opening;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        unsigned got = 0;
+
+        greet_as(&other, ANOTHER);
+        for (unsigned k = 0; k < CROWD; k++) {
+            unsigned own = 0;
+
+            greet_as(&crowd[k], SOMEBODY);
+            while (own < rows[i].session && take_one(&crowd[k], rows[i].share, rows[i].each, own, &reply))
+                own++;
+            got += own;
+            assert_true(own >= rows[i].free);
+        }
+        assert_int_equal(got, rows[i].user + CROWD * rows[i].free);
+        assert_non_null(strstr(reply.sentence, rows[i].says));
+        assert_true(reply.header.status == kIOReturnNoResources || reply.header.status == -ENOSPC);
+        assert_true(take_one(&other, rows[i].share, rows[i].each, 7, &reply));
+        leave(&crowd[0]);
+        greet_as(&crowd[0], SOMEBODY);
+        assert_true(take_one(&crowd[0], rows[i].share, rows[i].each, 0, &reply));
+        for (unsigned k = 0; k < CROWD; k++)
+            leave(&crowd[k]);
+        leave(&other);
+        for (unsigned k = 0; k < PR_SERVICE_SHARE_COUNT; k++)
+            assert_int_equal(service.shares.all[k], 0);
+    }
+    service.policy = policy;
+    svc_policy_free(opening);
+}
+
+/* What the broker opens for a client is the client's. */
+static void test_what_the_broker_has_counts_as_its_clients(void **state)
+{
+    struct party broker, client, other;
+    uint32_t connect;
+
+    (void)state;
+    greet(&broker, PR_SERVICE_ROLE_BROKER);
+    greet_as(&client, SOMEBODY);
+    greet_as(&other, ANOTHER);
+    for (unsigned i = 0; i < 256; i++)
+        assert_int_equal(open_for(&broker, client.welcome.task, ANE_CLIENT_CONTROL, &connect), 0);
+    assert_int_equal(open_for(&broker, client.welcome.task, ANE_CLIENT_CONTROL, &connect),
+                     kIOReturnNoResources);
+    assert_int_equal(open_for(&broker, other.welcome.task, ANE_CLIENT_CONTROL, &connect), 0);
+    leave(&client);
+    assert_int_equal(service.shares.all[PR_SERVICE_SHARE_CONNECTS], 1);
+    leave(&other);
+    leave(&broker);
+    assert_int_equal(service.shares.all[PR_SERVICE_SHARE_CONNECTS], 0);
 }
 
 static void test_few_clients_are_blessed(void **state)
@@ -425,6 +536,8 @@ int main(void)
         cmocka_unit_test(test_a_late_call_meets_no_other_connection),
         cmocka_unit_test(test_records_have_room),
         cmocka_unit_test(test_clients_have_a_limit),
+        cmocka_unit_test(test_a_user_leaves_room_for_others),
+        cmocka_unit_test(test_what_the_broker_has_counts_as_its_clients),
         cmocka_unit_test(test_few_clients_are_blessed),
     };
 

@@ -56,7 +56,7 @@ typedef uint32_t ane_task_t;
  * Everything is copied. Two tasks may share programs when both have a cdhash and team and cdhash are equal; a
  * task without a cdhash equals only itself. An id is never used twice. Release it with ane_task_release. Does
  * not block.
- * 0 when it fails: entitlements or an entry of it is NULL, team_id is too long, or 256 tasks exist.
+ * 0 when it fails: entitlements or an entry of it is NULL, team_id is too long, or 512 tasks exist.
  */
 ANE_API ane_task_t ane_task_create(const char *const *entitlements, unsigned count, const char *team_id,
                                    const uint8_t *cdhash);
@@ -471,7 +471,7 @@ ANE_API IOReturn IOConnectCallAsyncMethod(io_connect_t connect, uint32_t selecto
  * belongs to the task, and only clients of that task may use it until it is shared. The id is not used again
  * for a long time after release. Does not block.
  * 0, or a negative errno and *id is 0: -EINVAL for 0 bytes or more than 4 GiB, no such task, or id is NULL;
- * -ENOSPC when the process has 4,095 surfaces, or 512 of the service; -EMFILE when it has no file descriptor
+ * -ENOSPC when the process has 4,095 surfaces, or 512 of the service, or its user 1,024 there; -EMFILE when it has no file descriptor
  * left, of which each surface takes one; -ENOMEM; -ENODEV when the service has ended; -EBUSY when a machine
  * of a served process still uses a surface that was released, in whose place the service made this one.
  */

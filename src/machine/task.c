@@ -7,8 +7,12 @@
 
 #include "machine/internal.h"
 #include "protocol/entitlement.h"
+#include "protocol/service.h"
 
-#define TASKS_MAX 256u
+#define TASKS_MAX 512u
+/* In the service each process may have two, one of them the broker's; and so has each of two brokers. */
+_Static_assert(2 * (PR_SERVICE_SESSIONS + PR_SERVICE_OBSERVERS + PR_SERVICE_GUESTS + 2) <= TASKS_MAX,
+               "a task for every session");
 
 struct task {
     ane_task_t id; /* 0: free */

@@ -49,10 +49,28 @@ struct pr_service_header {
 #define PR_SERVICE_SURFACES     512u
 #define PR_SERVICE_BYTES_MAX    (8ull << 30) /* of the surfaces of one session, together */
 #define PR_SERVICE_BROKERS      16u          /* connections to the broker */
+#define PR_SERVICE_SLOTS_FREE   4u           /* slots of a session that no limit of a user counts */
 /* Beside the sessions of clients. */
-#define PR_SERVICE_OBSERVERS 16u
-#define PR_SERVICE_GUESTS    32u /* connections that have not said HELLO yet */
-#define PR_SERVICE_HELLO_S   5u  /* seconds that one of these has for it */
+#define PR_SERVICE_OBSERVERS      16u
+#define PR_SERVICE_OBSERVERS_USER 4u  /* of one user, the service's own user excepted */
+#define PR_SERVICE_GUESTS         32u /* connections that have not said HELLO yet */
+#define PR_SERVICE_HELLO_S        5u  /* seconds that one of these has for it */
+
+/*
+ * What the sessions of one user may have together, the service's own user excepted, and those of all users
+ * (chosen). What the broker has for a client counts as the client's. X(id, of a user, of all, what).
+ */
+#define PR_SERVICE_SHARES(X)                   \
+    X(SLOTS, 512u, 2048u, "served ring slots") \
+    X(CONNECTS, 256u, 1024u, "connections")    \
+    X(SURFACES, 1024u, 4095u, "surfaces")      \
+    X(BYTES, 4u * PR_SERVICE_BYTES_MAX, PR_SERVICE_SESSIONS * PR_SERVICE_BYTES_MAX, "bytes of surfaces")
+enum pr_service_share {
+#define X(id, user, all, what) PR_SERVICE_SHARE_##id,
+    PR_SERVICE_SHARES(X)
+#undef X
+        PR_SERVICE_SHARE_COUNT
+};
 
 /* A session belongs to one of these; enum pr_service_role. */
 #define PR_SERVICE_ROLES(X)                                         \

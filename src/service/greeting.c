@@ -16,16 +16,18 @@
 static IOReturn admit(struct svc_peer *session, enum pr_service_role role, struct base_error *error)
 {
     const struct svc_service *service = session->service;
-    unsigned most = role == PR_SERVICE_ROLE_OBSERVER ? PR_SERVICE_OBSERVERS : PR_SERVICE_SESSIONS;
+    const bool observes = role == PR_SERVICE_ROLE_OBSERVER;
+    const unsigned most = observes ? PR_SERVICE_OBSERVERS : PR_SERVICE_SESSIONS;
+    const unsigned most_own = observes ? PR_SERVICE_OBSERVERS_USER : PR_SERVICE_USER;
     unsigned all = svc_service_count_locked(service, role, (uid_t)-1);
     unsigned own = svc_service_count_locked(service, role, session->uid);
 
     if (all >= most)
         base_fail(error, ENOSPC, "The service has %u %s; that is its limit.", most,
-                  role == PR_SERVICE_ROLE_OBSERVER ? "observers" : "clients");
-    else if (session->uid != service->uid && own >= PR_SERVICE_USER)
-        base_fail(error, ENOSPC, "User %u has %u sessions with the service; that is the limit of one user.",
-                  (unsigned)session->uid, PR_SERVICE_USER);
+                  observes ? "observers" : "clients");
+    else if (session->uid != service->uid && own >= most_own)
+        base_fail(error, ENOSPC, "User %u has %u %s of the service; that is the limit of one user.",
+                  (unsigned)session->uid, most_own, observes ? "observers" : "clients");
     else
         return kIOReturnSuccess;
     return kIOReturnNoResources;

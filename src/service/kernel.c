@@ -49,11 +49,12 @@ void svc_kernel_end(struct svc_kernel *kernel)
     base_free(kernel->surface);
 }
 
-static void free_row(struct svc_kernel *kernel, struct svc_connect *row)
+static void free_row(struct svc_peer *session, struct svc_connect *row)
 {
-    pthread_mutex_lock(&kernel->lock);
+    svc_shares_give(&session->service->shares, row->uid, PR_SERVICE_SHARE_CONNECTS, 1);
+    pthread_mutex_lock(&session->kernel.lock);
     row->taken = false;
-    pthread_mutex_unlock(&kernel->lock);
+    pthread_mutex_unlock(&session->kernel.lock);
 }
 
 /* Takes a number out of its row; false when another thread has. */
@@ -85,7 +86,7 @@ static IOReturn close_connect(struct svc_peer *session, struct svc_connect *row,
         sched_yield();
     if (called)
         pthread_mutex_unlock(&service->open_lock);
-    free_row(&session->kernel, row);
+    free_row(session, row);
     return status;
 }
 
@@ -106,20 +107,41 @@ static void close_connects(struct svc_peer *session, ane_task_t task)
     }
 }
 
-static void release_surfaces(struct svc_kernel *kernel, ane_task_t task)
+/* Bytes of a surface that count: a size that no surface has is the machine's to refuse. */
+static uint64_t counted(uint64_t bytes)
 {
+    return bytes <= PR_SERVICE_BYTES_MAX ? bytes : 0;
+}
+
+static void give_shares(struct svc_shares *shares, uid_t uid, uint64_t bytes)
+{
+    svc_shares_give(shares, uid, PR_SERVICE_SHARE_SURFACES, 1);
+    svc_shares_give(shares, uid, PR_SERVICE_SHARE_BYTES, counted(bytes));
+}
+
+/* A surface that is in its row no more. */
+static void release_surface(struct svc_peer *session, const struct svc_surface *old)
+{
+    ane_surface_release(old->id);
+    give_shares(&session->service->shares, old->uid, old->bytes);
+}
+
+static void release_surfaces(struct svc_peer *session, ane_task_t task)
+{
+    struct svc_kernel *kernel = &session->kernel;
+
     for (unsigned i = 0; i < PR_SERVICE_SURFACES; i++) {
         struct svc_surface *row = &kernel->surface[i];
-        uint32_t id = 0;
+        struct svc_surface old = {0};
 
         pthread_mutex_lock(&kernel->lock);
-        if (!task || row->task == task) {
-            id = row->id;
+        if (row->id && (!task || row->task == task)) {
+            old = *row;
             *row = (struct svc_surface){0};
         }
         pthread_mutex_unlock(&kernel->lock);
-        if (id)
-            ane_surface_release(id);
+        if (old.id)
+            release_surface(session, &old);
     }
 }
 
@@ -131,7 +153,7 @@ void svc_kernel_close_all(struct svc_peer *session)
 void svc_kernel_close_task(struct svc_peer *session, ane_task_t task)
 {
     close_connects(session, task);
-    release_surfaces(&session->kernel, task);
+    release_surfaces(session, task);
 }
 
 /* ---- The task for which a session acts ---- */
@@ -178,24 +200,30 @@ static IOReturn name_task(struct svc_peer *session, uint32_t named, struct svc_p
 
 /* ---- Connections ---- */
 
-/* A row for a connection that is to be opened; NULL, with a sentence, when all are taken. */
-static struct svc_connect *take_row(struct svc_kernel *kernel, ane_task_t task, uint32_t type,
+/* A row for a connection that is to be opened for a session; NULL, with a sentence, beyond a limit. */
+static struct svc_connect *take_row(struct svc_peer *session, const struct svc_peer *owner, uint32_t type,
                                     struct base_error *error)
 {
+    struct svc_kernel *kernel = &session->kernel;
     struct svc_connect *row = NULL;
 
+    if (svc_shares_take(&session->service->shares, owner->uid, PR_SERVICE_SHARE_CONNECTS, 1, error))
+        return NULL;
     pthread_mutex_lock(&kernel->lock);
     for (unsigned i = 0; i < kernel->connects && !row; i++)
         if (!kernel->connect[i].taken) {
             row = &kernel->connect[i];
             row->taken = true;
-            row->task = task;
+            row->task = owner->task;
+            row->uid = owner->uid;
             row->type = type;
         }
     pthread_mutex_unlock(&kernel->lock);
-    if (!row)
-        base_fail(error, ENOSPC, "This process has %u connections; close one.", kernel->connects);
-    return row;
+    if (row)
+        return row;
+    svc_shares_give(&session->service->shares, owner->uid, PR_SERVICE_SHARE_CONNECTS, 1);
+    base_fail(error, ENOSPC, "This process has %u connections; close one.", kernel->connects);
+    return NULL;
 }
 
 /* Which key would have opened a client of that type. */
@@ -208,8 +236,7 @@ static unsigned opening_key(uint32_t type)
 static IOReturn open_row(struct svc_peer *session, struct svc_peer *client, ane_task_t task,
                          const struct pr_service_open *open, uint32_t *connect, struct base_error *error)
 {
-    struct svc_connect *row =
-        take_row(&session->kernel, client ? open->task : session->task, open->type, error);
+    struct svc_connect *row = take_row(session, client ? client : session, open->type, error);
     io_connect_t number = 0;
     IOReturn status;
 
@@ -226,7 +253,7 @@ static IOReturn open_row(struct svc_peer *session, struct svc_peer *client, ane_
     base_fail(error, EIO, "%s", ane_machine_error());
     if (status == kIOReturnUnsupported && !client)
         svc_advice_add(session, 1u << opening_key(open->type), error);
-    free_row(&session->kernel, row);
+    free_row(session, row);
     return status;
 }
 
@@ -324,12 +351,9 @@ IOReturn svc_kernel_close(struct svc_peer *session, uint32_t connect, struct bas
 
 /* ---- Surfaces ---- */
 
-/*
- * A row for a surface that is to be made; NULL, with a sentence, when that is beyond a limit of the task. A
- * size that no surface has is the machine's to refuse.
- */
-static struct svc_surface *take_surface_row(struct svc_kernel *kernel, ane_task_t task, uint64_t bytes,
-                                            struct base_error *error)
+/* A row for a surface that is to be made; NULL, with a sentence, when that is beyond a limit of the task. */
+static struct svc_surface *take_surface_row(struct svc_kernel *kernel, const struct svc_peer *owner,
+                                            uint64_t bytes, struct base_error *error)
 {
     struct svc_surface *row = NULL;
     uint64_t sum = 0;
@@ -338,20 +362,20 @@ static struct svc_surface *take_surface_row(struct svc_kernel *kernel, ane_task_
     for (unsigned i = 0; i < PR_SERVICE_SURFACES; i++) {
         if (!kernel->surface[i].taken)
             row = row ? row : &kernel->surface[i];
-        else if (kernel->surface[i].task == task)
+        else if (kernel->surface[i].task == owner->task)
             sum += kernel->surface[i].bytes;
     }
     if (!row) {
         base_fail(error, ENOSPC, "Surface create: this process has %u surfaces; release one.",
                   PR_SERVICE_SURFACES);
-    } else if (bytes <= PR_SERVICE_BYTES_MAX && sum + bytes > PR_SERVICE_BYTES_MAX) {
+    } else if (sum + counted(bytes) > PR_SERVICE_BYTES_MAX) {
         base_fail(error, ENOSPC,
                   "Surface create: the surfaces of this process have %" PRIu64
                   " bytes and may have %llu; release some.",
                   sum, PR_SERVICE_BYTES_MAX);
         row = NULL;
     } else {
-        *row = (struct svc_surface){.taken = true, .task = task, .bytes = bytes};
+        *row = (struct svc_surface){.taken = true, .task = owner->task, .uid = owner->uid, .bytes = bytes};
     }
     pthread_mutex_unlock(&kernel->lock);
     return row;
@@ -366,18 +390,44 @@ static void set_surface(struct svc_kernel *kernel, struct svc_surface *row, uint
     pthread_mutex_unlock(&kernel->lock);
 }
 
-static int make_surface(struct svc_peer *session, ane_task_t owner, uint64_t bytes, uint32_t *id, int *file,
-                        struct base_error *error)
+static int take_shares(struct svc_shares *shares, uid_t uid, uint64_t bytes, struct base_error *error)
+{
+    if (svc_shares_take(shares, uid, PR_SERVICE_SHARE_SURFACES, 1, error))
+        return -ENOSPC;
+    if (!svc_shares_take(shares, uid, PR_SERVICE_SHARE_BYTES, counted(bytes), error))
+        return 0;
+    svc_shares_give(shares, uid, PR_SERVICE_SHARE_SURFACES, 1);
+    return -ENOSPC;
+}
+
+/* The surface in its row, within the limits of its owner's user. */
+static int fill_row(struct svc_peer *session, const struct svc_peer *owner, uint64_t bytes, uint32_t *id,
+                    struct base_error *error)
 {
     struct svc_surface *row = take_surface_row(&session->kernel, owner, bytes, error);
+    struct svc_shares *shares = &session->service->shares;
     int status;
 
     if (!row)
         return -ENOSPC;
-    status = ane_surface_create(owner, bytes, id);
-    if (status)
-        base_fail(error, -status, "%s", ane_machine_error());
-    set_surface(&session->kernel, row, *id);
+    *id = 0;
+    status = take_shares(shares, owner->uid, bytes, error);
+    if (!status) {
+        status = ane_surface_create(owner->task, bytes, id);
+        if (status) {
+            base_fail(error, -status, "%s", ane_machine_error());
+            give_shares(shares, owner->uid, bytes);
+        }
+    }
+    set_surface(&session->kernel, row, status ? 0 : *id);
+    return status;
+}
+
+static int make_surface(struct svc_peer *session, const struct svc_peer *owner, uint64_t bytes, uint32_t *id,
+                        int *file, struct base_error *error)
+{
+    int status = fill_row(session, owner, bytes, id, error);
+
     if (status)
         return status;
     *file = fcntl(ane_surface_descriptor(*id), F_DUPFD_CLOEXEC, 0);
@@ -397,7 +447,7 @@ int svc_kernel_surface(struct svc_peer *session, const struct pr_service_surface
     if (name_task(session, create->task, &client, &task, error))
         return -EINVAL;
     /* A surface belongs to the task itself: to surfaces, who acts for it is the same. */
-    status = make_surface(session, client ? create->task : session->task, create->bytes, id, file, error);
+    status = make_surface(session, client ? client : session, create->bytes, id, file, error);
     if (client)
         svc_peer_release(client);
     return status;
@@ -406,17 +456,17 @@ int svc_kernel_surface(struct svc_peer *session, const struct pr_service_surface
 void svc_kernel_surface_release(struct svc_peer *session, uint32_t id)
 {
     struct svc_kernel *kernel = &session->kernel;
-    bool found = false;
+    struct svc_surface old = {0};
 
     pthread_mutex_lock(&kernel->lock);
-    for (unsigned i = 0; id && i < PR_SERVICE_SURFACES && !found; i++)
+    for (unsigned i = 0; id && i < PR_SERVICE_SURFACES && !old.id; i++)
         if (kernel->surface[i].id == id) {
+            old = kernel->surface[i];
             kernel->surface[i] = (struct svc_surface){0};
-            found = true;
         }
     pthread_mutex_unlock(&kernel->lock);
-    if (found)
-        ane_surface_release(id);
+    if (old.id)
+        release_surface(session, &old);
 }
 
 void svc_kernel_sum(struct svc_kernel *kernel, ane_task_t task, struct svc_kernel_sums *sums)

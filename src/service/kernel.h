@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <anemone/iokit.h>
 
@@ -30,12 +31,14 @@ struct svc_connect {
     atomic_uint calls;           /* threads that have entered and not left */
     bool taken;                  /* from before the open until after the close */
     ane_task_t task;
+    uid_t uid; /* of the task's process */
     uint32_t type;
 };
 struct svc_surface {
     bool taken;
     uint32_t id; /* 0 while it is being made */
     ane_task_t task;
+    uid_t uid;
     uint64_t bytes;
 };
 

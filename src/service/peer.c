@@ -309,7 +309,7 @@ void svc_peer_end(struct svc_peer *session)
     svc_figures_update(session->service);
     svc_kernel_close_all(session);
     close_for_task(session);
-    svc_ring_stop(&session->ring);
+    svc_ring_stop(session);
     svc_completions_end(&session->completions);
     if (session->delegate)
         ane_task_release(session->delegate);

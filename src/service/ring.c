@@ -333,25 +333,55 @@ static void name_thread(const struct svc_ring_thread *thread)
     pthread_setname_np(thread->thread, name);
 }
 
-int svc_ring_announce(struct svc_peer *session, unsigned slot, struct base_error *error)
+/* The broker serves all users, so its slots are none's. */
+static bool is_counted(const struct svc_peer *session, unsigned served)
+{
+    return session->role != PR_SERVICE_ROLE_BROKER && served > PR_SERVICE_SLOTS_FREE;
+}
+
+/* The session has one more or one fewer slot that is served. */
+static int take_share(struct svc_peer *session, struct base_error *error)
+{
+    int status = 0;
+
+    if (is_counted(session, session->ring.served + 1))
+        status = svc_shares_take(&session->service->shares, session->uid, PR_SERVICE_SHARE_SLOTS, 1, error);
+    session->ring.served += !status;
+    return status;
+}
+
+static void give_share(struct svc_peer *session)
+{
+    if (is_counted(session, session->ring.served))
+        svc_shares_give(&session->service->shares, session->uid, PR_SERVICE_SHARE_SLOTS, 1);
+    session->ring.served--;
+}
+
+IOReturn svc_ring_announce(struct svc_peer *session, unsigned slot, struct base_error *error)
 {
     struct svc_ring_thread *thread;
     int status;
 
-    if (slot >= PR_RING_SLOTS)
-        return base_fail(error, EINVAL, "Slot %u is announced; the ring has %u.", slot, PR_RING_SLOTS);
+    if (slot >= PR_RING_SLOTS) {
+        base_fail(error, EINVAL, "Slot %u is announced; the ring has %u.", slot, PR_RING_SLOTS);
+        return kIOReturnBadArgument;
+    }
     thread = &session->ring.thread[slot];
     if (thread->served)
-        return 0;
+        return kIOReturnSuccess;
+    if (take_share(session, error))
+        return kIOReturnNoResources;
     thread->session = session;
     thread->slot = slot;
     status = svc_thread_start(&thread->thread, serve_slot, thread);
-    if (status)
-        return base_fail(error, -status, "The service has no thread for slot %u: %s.", slot,
-                         strerror(-status));
+    if (status) {
+        give_share(session);
+        base_fail(error, -status, "The service has no thread for slot %u: %s.", slot, strerror(-status));
+        return kIOReturnNoResources;
+    }
     thread->served = true;
     name_thread(thread);
-    return 0;
+    return kIOReturnSuccess;
 }
 
 /* The word that a thread sleeps on is the client's too, so it is woken until it has ended. */
@@ -370,8 +400,9 @@ static void join(struct svc_ring *ring, struct svc_ring_thread *thread)
     } while (pthread_timedjoin_np(thread->thread, NULL, &until));
 }
 
-void svc_ring_stop(struct svc_ring *ring)
+void svc_ring_stop(struct svc_peer *session)
 {
+    struct svc_ring *ring = &session->ring;
     struct base_error error;
     IOReturn status = refuse_stopping(&error);
 
@@ -379,8 +410,10 @@ void svc_ring_stop(struct svc_ring *ring)
         return;
     atomic_store(&ring->stopping, true);
     for (unsigned i = 0; i < PR_RING_SLOTS; i++)
-        if (ring->thread[i].served)
+        if (ring->thread[i].served) {
             join(ring, &ring->thread[i]);
+            give_share(session);
+        }
     __atomic_store_n(&ring->head->magic, 0, __ATOMIC_SEQ_CST);
     for (unsigned i = 0; i < PR_RING_SLOTS; i++)
         if (posted(&ring->slot[i]))

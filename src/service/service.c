@@ -31,6 +31,7 @@ int svc_service_init(struct svc_service *service, struct ane_machine *machine, s
         return base_fail(error, EINVAL, "A service needs a machine with firmware.");
     pthread_mutex_init(&service->lock, NULL);
     pthread_mutex_init(&service->open_lock, NULL);
+    svc_shares_init(&service->shares, service->uid);
     pthread_mutex_init(&service->figures_lock, NULL);
     pthread_cond_init(&service->changed, NULL);
     return 0;
@@ -41,6 +42,7 @@ void svc_service_end(struct svc_service *service)
     svc_figures_end(&service->figures);
     pthread_mutex_destroy(&service->lock);
     pthread_mutex_destroy(&service->open_lock);
+    svc_shares_end(&service->shares);
     pthread_mutex_destroy(&service->figures_lock);
     pthread_cond_destroy(&service->changed);
 }

@@ -17,6 +17,7 @@
 #include "protocol/service.h"
 #include "service/figures.h"
 #include "service/policy.h"
+#include "service/share.h"
 
 struct svc_peer;
 struct svc_supervisor;
@@ -37,7 +38,8 @@ struct svc_service {
     unsigned spinners_most;           /* half of the host's processors */
     atomic_uint blessed;              /* sessions that have a place of kind SLOT */
     _Atomic uint64_t wired, pageable; /* bytes of programs, as the worker saw them last */
-    pthread_mutex_t open_lock;        /* around IOServiceOpen, and around a close with calls inside */
+    struct svc_shares shares;
+    pthread_mutex_t open_lock; /* around IOServiceOpen, and around a close with calls inside */
 
     pthread_mutex_t lock;
     pthread_cond_t changed; /* a session has ended, or is no longer held */

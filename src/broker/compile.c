@@ -74,6 +74,7 @@ IOReturn brk_compile_find(struct brk_client *client, const char *model, struct b
     if (!order)
         return no_memory(error);
     order->body.find.uid = client->who.uid;
+    order->body.find.gid = client->who.gid;
     memcpy(order->body.find.model, model, PR_BROKER_KEY);
     result = brk_order_run(&client->broker->compiler[ORDINARY], &order, client->socket, error);
     if (!result)
@@ -163,6 +164,7 @@ IOReturn brk_compile_purge(struct brk_call *call)
     if (!order)
         return no_memory(call->error);
     order->body.purge.uid = client->who.uid;
+    order->body.purge.gid = client->who.gid;
     order->body.purge.all = all;
     memcpy(order->body.purge.model, purge->model, sizeof(purge->model));
     brk_model_purge(&client->broker->models, client->who.uid, all, purge->model);

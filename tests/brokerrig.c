@@ -22,7 +22,7 @@
 #include "folder.h"
 
 #define SERVICE_UID 0u
-#define ORDERS      256u
+#define ORDERS      1024u
 #define KEPT        16u
 #define WIDTH       8u
 
@@ -146,6 +146,8 @@ static void find(int socket, const struct order *order)
 
     pthread_mutex_lock(&rig.lock);
     kept = find_kept(order->body.find.uid, order->body.find.model);
+    if (order->body.find.uid == BROKERRIG_LIED_TO && rig.models)
+        kept = &rig.kept[0];
     if (kept)
         send_model(socket, order, kept, true);
     else
@@ -203,7 +205,10 @@ static void *answer_held(void *argument)
     rig.released--;
     pthread_cond_broadcast(&rig.changed);
     pthread_mutex_unlock(&rig.lock);
-    compile(held->socket, &held->order, held->folder);
+    if (starts_with(held->order.body.compile.name, "hold_abort"))
+        refuse(held->socket, &held->order, kIOReturnAborted, "The compiler ended by signal 11.");
+    else
+        compile(held->socket, &held->order, held->folder);
     close(held->folder);
     close(held->socket);
     free(held);

@@ -38,8 +38,10 @@ struct pr_broker_tier_notice brokerrig_tier(void);
 /*
  * Compile service `number`, whose socket goes to the broker; one that runs is replaced. A model's file name
  * decides: crash* ends the service, abort* is answered with kIOReturnAborted, hold* waits for
- * brokerrig_release, open* is answered with files that are not sealed; others are compiled.
+ * brokerrig_release (hold_abort* is then answered as abort*), open* is answered with files that are not
+ * sealed; others are compiled. A model that BROKERRIG_LIED_TO looks for is answered with one of another key.
  */
+#define BROKERRIG_LIED_TO 1999u
 void brokerrig_compiler(unsigned number);
 void brokerrig_compiler_end(unsigned number);
 /* Answers the oldest hold* order; waits for one. */

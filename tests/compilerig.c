@@ -216,7 +216,7 @@ void compilerig_compile(struct compilerig *rig, const char *folder, const char *
 
 void compilerig_find(struct compilerig *rig, uint32_t uid, const char *model, struct compilerig_reply *reply)
 {
-    struct pr_broker_order_find order = {.uid = uid};
+    struct pr_broker_order_find order = {.uid = uid, .gid = uid};
 
     snprintf(order.model, sizeof(order.model), "%s", model);
     compilerig_send(rig, PR_COMPILE_FIND, &order, sizeof(order), -1);
@@ -226,7 +226,7 @@ void compilerig_find(struct compilerig *rig, uint32_t uid, const char *model, st
 void compilerig_purge(struct compilerig *rig, uint32_t uid, bool all, const char *model,
                       struct compilerig_reply *reply)
 {
-    struct pr_broker_order_purge order = {.uid = uid, .all = all};
+    struct pr_broker_order_purge order = {.uid = uid, .gid = uid, .all = all};
 
     snprintf(order.model, sizeof(order.model), "%s", model);
     compilerig_send(rig, PR_COMPILE_PURGE, &order, sizeof(order), -1);

@@ -62,6 +62,8 @@ static void job_start(struct job *job, const char *name, struct brokerrig_who wh
 {
     job->broker = brokerrig_connect(&who);
     snprintf(job->path, sizeof(job->path), "%s", brokerrig_model(name, 2));
+    if (!strcmp(name, "refused"))
+        folder_write("refused.mil", "program(1.3) {", 14);
     assert_int_equal(pthread_create(&job->thread, NULL, run_job, job), 0);
 }
 
@@ -253,6 +255,49 @@ static void replies_that_are_none(void **state)
     }
 }
 
+/* Room in the socket comes back without a reply: what waits is sent. */
+static void socket_without_room(void **state)
+{
+    static const char junk[1024];
+    struct order_message message;
+    struct waiter waiter;
+    char taken[sizeof(junk)];
+    unsigned count;
+
+    (void)state;
+    queue_open();
+    while (!base_packet_send(queue.compiler.socket, junk, sizeof(junk), NULL, 0, NULL, 0, 0))
+        ;
+    waiter_start(&waiter, "model", 1000, 0x15);
+    for (struct pollfd look = {.fd = queue.service, .events = POLLIN}; poll(&look, 1, 0) == 1;)
+        assert_int_equal(base_packet_receive(queue.service, taken, sizeof(taken), NULL, 0, &count),
+                         sizeof(taken));
+    message = take_order("model");
+    refuse_order(&message);
+    pthread_join(waiter.thread, NULL);
+    assert_int_equal(waiter.status, kIOReturnBadArgument);
+    queue_close();
+}
+
+/* A model of another key than was asked for is not loaded. */
+static void model_of_another_key(void **state)
+{
+    struct ane_broker *broker = brokerrig_connect_with(KEY(ALLOW));
+    struct brokerrig_who who = user(BROKERRIG_LIED_TO, 360);
+    struct ane_broker *victim = brokerrig_connect(&who);
+    struct ane_broker_arguments arguments = {
+        .size = sizeof(arguments),
+        .model = "0000000000000000000000000000000000000000000000000000000000000000"};
+    struct ane_broker_instance instance = {.size = sizeof(instance)};
+
+    (void)state;
+    brokerrig_compile(broker, brokerrig_model("good", 2));
+    assert_int_equal(ane_broker_load(victim, &arguments, &instance), kIOReturnError);
+    assert_non_null(strstr(ane_machine_error(), "another"));
+    ane_broker_disconnect(victim);
+    ane_broker_disconnect(broker);
+}
+
 /* A refused model is an error with the compiler's sentence, and costs no wait. */
 static void refused_model(void **state)
 {
@@ -336,32 +381,111 @@ static unsigned kernel_clients(void)
     return (unsigned)count;
 }
 
+struct compile_message {
+    struct pr_service_header header;
+    struct pr_broker_compile body;
+};
+
+/* Sends the order for a model of the test's folder; the descriptor is that of `folder`. */
+static void send_compile(int socket, const char *name, int folder)
+{
+    struct compile_message message = {.header = {.magic = PR_BROKER_MAGIC,
+                                                 .version = PR_SERVICE_VERSION,
+                                                 .type = PR_BROKER_COMPILE,
+                                                 .bytes = sizeof(message.body)}};
+
+    snprintf(message.body.name, sizeof(message.body.name), "%s.mil", name);
+    assert_int_equal(base_packet_send(socket, &message, sizeof(message), NULL, 0, &folder, 1, 1), 0);
+}
+
 /* A client whose order is held leaves; the worker's answer comes later, and the next client is served. */
 static void leaves_during_a_compilation(void **state)
 {
     struct brokerrig_who who = user(0, 600);
-    int socket = brokerrig_socket(&who), folder;
-    struct {
-        struct pr_service_header header;
-        struct pr_broker_compile body;
-    } message = {.header = {.magic = PR_BROKER_MAGIC,
-                            .version = PR_SERVICE_VERSION,
-                            .type = PR_BROKER_COMPILE,
-                            .bytes = sizeof(message.body)}};
+    int socket = brokerrig_socket(&who), folder = open(folder_name(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct job job;
     unsigned orders = brokerrig_orders();
 
     (void)state;
     brokerrig_model("hold_left", 2);
-    strcpy(message.body.name, "hold_left.mil");
-    folder = open(folder_name(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_int_equal(base_packet_send(socket, &message, sizeof(message), NULL, 0, &folder, 1, 1), 0);
+    send_compile(socket, "hold_left", folder);
     brokerrig_order(orders);
     close(socket);
     close(folder);
     assert_int_equal(job_run(&job, "good", user(0, 601)), kIOReturnSuccess);
     brokerrig_release();
     assert_int_equal(job_run(&job, "good", user(0, 601)), kIOReturnSuccess);
+}
+
+/* A process that leaves before the compiler ends on its model waits all the same. */
+static void leaves_before_the_compiler_ends(void **state)
+{
+    struct brokerrig_who who = user(0, 610);
+    int socket = brokerrig_socket(&who), folder = open(folder_name(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    unsigned orders = brokerrig_orders();
+    struct job job = {.status = kIOReturnBadArgument};
+
+    (void)state;
+    brokerrig_model("hold_abort", 2);
+    send_compile(socket, "hold_abort", folder);
+    brokerrig_order(orders);
+    close(socket);
+    close(folder);
+    usleep(300000); /* the broker has seen that it left, most likely */
+    brokerrig_release();
+    /* A refused model does not change the wait; an answer that is not there yet does not come much later. */
+    for (unsigned i = 0; i < 100 && job.status == kIOReturnBadArgument; i++)
+        job_run(&job, "refused", user(0, 610));
+    assert_int_equal(job.status, kIOReturnBusy);
+}
+
+/* What is not a folder is refused by the broker. */
+static void folder_that_is_none(void **state)
+{
+    struct brokerrig_who who = user(0, 620);
+    int socket = brokerrig_socket(&who);
+    unsigned orders = brokerrig_orders(), count;
+    struct {
+        struct pr_service_header header;
+        char sentence[PR_SERVICE_SENTENCE];
+    } reply;
+
+    (void)state;
+    send_compile(socket, "good", socket);
+    assert_true(base_packet_receive(socket, &reply, sizeof(reply), NULL, 0, &count) > 0);
+    assert_int_equal(reply.header.status, kIOReturnBadArgument);
+    assert_non_null(strstr(reply.sentence, "folder"));
+    assert_int_equal(brokerrig_orders(), orders);
+    close(socket);
+}
+
+/* What a client does not read does not grow: it is served again when it has read. */
+static void replies_that_are_not_read(void **state)
+{
+    enum { SENT = 100, KEPT = 20 };
+    struct brokerrig_who who = user(0, 630);
+    int socket = brokerrig_socket(&who), folder = open(folder_name(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    unsigned orders = brokerrig_orders(), count;
+    uint8_t reply[sizeof(struct pr_service_header) + PR_SERVICE_BODY];
+
+    (void)state;
+    brokerrig_model("good", 2);
+    for (unsigned i = 0; i < SENT; i++)
+        send_compile(socket, "good", folder);
+    for (unsigned now = 0, before = UINT32_MAX; now != before; usleep(300000)) {
+        before = now;
+        now = brokerrig_orders() - orders;
+    }
+    assert_in_range(brokerrig_orders() - orders, 1, KEPT);
+    for (unsigned i = 0; i < SENT; i++) {
+        int file = -1;
+
+        assert_true(base_packet_receive(socket, reply, sizeof(reply), &file, 1, &count) > 0);
+        close(file);
+    }
+    assert_int_equal(brokerrig_orders() - orders, SENT);
+    close(socket);
+    close(folder);
 }
 
 /* A request that waits for an event is ended with its client. */
@@ -465,9 +589,14 @@ int main(void)
         cmocka_unit_test(replies_that_are_none),
         cmocka_unit_test(refused_model),
         cmocka_unit_test(files_that_are_not_sealed),
+        cmocka_unit_test(socket_without_room),
+        cmocka_unit_test(model_of_another_key),
         cmocka_unit_test(back_off),
         cmocka_unit_test(service_that_ends),
         cmocka_unit_test(leaves_during_a_compilation),
+        cmocka_unit_test(leaves_before_the_compiler_ends),
+        cmocka_unit_test(folder_that_is_none),
+        cmocka_unit_test(replies_that_are_not_read),
         cmocka_unit_test(leaves_during_a_request),
         cmocka_unit_test(failing_allocations),
     };

@@ -24,10 +24,11 @@
 #include "service/sandbox.h"
 #include "service/syscall_filter.h"
 
-#define MODELS folder_name()
-#define GOOD   "good.mil"
-#define OTHER  65534u
-#define THIRD  65533u
+#define MODELS      folder_name()
+#define GOOD        "good.mil"
+#define OTHER       65534u
+#define FIRST_PURGE 61234u /* a user that has no partition yet */
+#define THIRD       65533u
 
 static struct compilerig rig;
 
@@ -470,6 +471,25 @@ static void users_of_root(void **state)
     compilerig_reply_end(&theirs);
 }
 
+/* A partition that a purge makes belongs to the client's group, and so do the workers that use it. */
+static void purge_comes_first(void **state)
+{
+    struct compilerig_reply reply;
+    char partition[256];
+    struct stat info;
+
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    compilerig_purge(&rig, FIRST_PURGE, false, "", &reply);
+    assert_int_equal(reply.status, 0);
+    assert_int_equal(reply.purged.models, 0);
+    snprintf(partition, sizeof(partition), "%s/cache/%u", compilerig_state(), FIRST_PURGE);
+    assert_int_equal(stat(partition, &info), 0);
+    assert_int_equal(info.st_uid, FIRST_PURGE);
+    assert_int_equal(info.st_gid, FIRST_PURGE);
+}
+
 /* A service of another user cannot become its clients: only folders of their own are read for them. */
 static void users_of_a_user(void **state)
 {
@@ -519,21 +539,10 @@ static void partition_of_others(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(random_bytes),
-        CASE(damaged_text),
-        CASE(nested_text),
-        CASE(huge_shapes),
-        CASE(links),
-        CASE(linked_weights),
-        CASE(pipes_and_devices),
-        CASE(changing_weights),
-        CASE(damaged_bundles),
-        CASE(damaged_partition),
-        CASE(needs_too_much),
-        CASE(compiler_is_taken_over),
-        CASE(users_of_root),
-        CASE(users_of_a_user),
-        CASE(partition_of_others),
+        CASE(random_bytes),    CASE(damaged_text),      CASE(nested_text),       CASE(huge_shapes),
+        CASE(links),           CASE(linked_weights),    CASE(pipes_and_devices), CASE(changing_weights),
+        CASE(damaged_bundles), CASE(damaged_partition), CASE(needs_too_much),    CASE(compiler_is_taken_over),
+        CASE(users_of_root),   CASE(purge_comes_first), CASE(users_of_a_user),   CASE(partition_of_others),
     };
 
     return cmocka_run_group_tests(tests, set_up_models, NULL);

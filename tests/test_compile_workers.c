@@ -186,7 +186,10 @@ static void wall_time_is_bounded(void **state)
 /* A worker that lies: what it says is passed on only if it is well-formed. */
 static void lie(const struct svc_work *work, struct svc_work_result *result)
 {
-    if (!strcmp(work->name, "text.mil")) {
+    if (work->kind == SVC_WORK_FIND) {
+        svc_work_do(work, result);
+        result->model.model[0] = result->model.model[0] == '0' ? '1' : '0';
+    } else if (!strcmp(work->name, "text.mil")) {
         result->status = kIOReturnBadArgument;
         memset(result->sentence, 'x', sizeof(result->sentence));
     } else if (!strcmp(work->name, "lines.mil")) {
@@ -213,6 +216,7 @@ static void results_are_checked(void **state)
     static const char *const name[] = {"text.mil", "nofiles.mil", "size.mil", "key.mil", "longer.mil"};
     struct compilerig rig;
     struct compilerig_reply reply;
+    char key[PR_BROKER_KEY];
 
     (void)state;
     compilerig_start(&rig, lie, NULL);
@@ -232,6 +236,9 @@ static void results_are_checked(void **state)
     compilerig_compile(&rig, MODELS, GOOD, &reply);
     expect_good(&reply);
     compilerig_reply_end(&reply);
+    memcpy(key, reply.model.model, sizeof(key));
+    compilerig_find(&rig, geteuid(), key, &reply);
+    compilerig_expect(&reply, kIOReturnAborted, "a result that cannot be used");
     assert_int_equal(compilerig_stop(&rig), 0);
 }
 

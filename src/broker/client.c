@@ -254,11 +254,13 @@ static struct brk_client *make_client(struct brk_broker *broker, const struct pr
                                       int socket)
 {
     struct brk_client *client = base_alloc(sizeof(*client));
+    const int unread = PR_BROKER_UNREAD / 2; /* the kernel doubles it */
 
     if (!client)
         return NULL;
     client->broker = broker;
     client->socket = socket;
+    setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &unread, sizeof(unread));
     client->who = *who;
     client->who.team[sizeof(who->team) - 1] = client->who.executable[sizeof(who->executable) - 1] = '\0';
     client->tier = brk_admission_tier(who);

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -74,8 +75,12 @@ IOReturn brk_compile_find(struct brk_client *client, const char *model, struct b
     if (!order)
         return no_memory(error);
     order->body.find.uid = client->who.uid;
+    order->body.find.gid = client->who.gid;
     memcpy(order->body.find.model, model, PR_BROKER_KEY);
     result = brk_order_run(&client->broker->compiler[ORDINARY], &order, client->socket, error);
+    if (!result && strncmp(order->reply.model.model, model, PR_BROKER_KEY) != 0)
+        result =
+            brk_refuse(error, kIOReturnError, "The compile service returned another model than %s.", model);
     if (!result)
         result = keep_model(client, order, found, error);
     brk_order_free(order);
@@ -118,16 +123,25 @@ static IOReturn order_model(struct brk_client *client, const struct pr_broker_co
     order->body.compile.flags = compile->flags;
     memcpy(order->body.compile.name, compile->name, sizeof(compile->name));
     order->folder = folder;
+    order->backoffs = backoffs;
+    order->who = client->who;
     result = brk_order_run(&client->broker->compiler[which], &order, client->socket, error);
     if (!result)
         result = keep_model(client, order, made, error);
-    /* A service that ended with several orders does not say whose model it was. */
     if (!result)
         brk_backoff_worked(backoffs, &client->who);
-    else if (order && result == kIOReturnAborted && order->blamed)
-        brk_backoff_failed(backoffs, &client->who);
     brk_order_free(order);
     return result;
+}
+
+static IOReturn check_folder(int descriptor, struct base_error *error)
+{
+    struct stat about;
+
+    if (!fstat(descriptor, &about) && S_ISDIR(about.st_mode))
+        return kIOReturnSuccess;
+    return brk_refuse(error, kIOReturnBadArgument,
+                      "Compile: the descriptor that came with the model's name is not one of a folder.");
 }
 
 IOReturn brk_compile_model(struct brk_call *call)
@@ -137,6 +151,8 @@ IOReturn brk_compile_model(struct brk_call *call)
     struct brk_model *model = NULL;
     IOReturn result = brk_arguments_compile(client, compile, call->error);
 
+    if (!result)
+        result = check_folder(call->descriptor, call->error);
     if (!result)
         result = brk_backoff_check(&client->broker->backoffs, &client->who, call->error);
     if (!result)
@@ -163,6 +179,7 @@ IOReturn brk_compile_purge(struct brk_call *call)
     if (!order)
         return no_memory(call->error);
     order->body.purge.uid = client->who.uid;
+    order->body.purge.gid = client->who.gid;
     order->body.purge.all = all;
     memcpy(order->body.purge.model, purge->model, sizeof(purge->model));
     brk_model_purge(&client->broker->models, client->who.uid, all, purge->model);

@@ -3,7 +3,7 @@
  * An order is in exactly one place: queued, sent (it is in the list of that name), or ended. Its caller waits
  * for ENDED. A caller that leaves takes a queued order out; one that was sent becomes ABANDONED and is freed
  * by the reader of the socket. All of it is under the compiler's lock, messages included: those are sent
- * without waiting, and what could not be sent stays queued until a reply makes room.
+ * without waiting, and what could not be sent stays queued and is tried again.
  */
 #include "broker/order.h"
 
@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/packet.h"
+#include "broker/backoff.h"
 
 #define LOOK_MS     100u   /* between looks at the client's socket */
 #define NO_START_MS 10000u /* a compile service that does not start is given up */
@@ -90,6 +91,9 @@ static void end_order(struct brk_compiler *compiler, struct brk_order *order, IO
 {
     remove_order(&compiler->sent, order);
     compiler->compilations -= order->type == PR_COMPILE_COMPILE;
+    /* Here, so that it counts for a caller that has left, too. */
+    if (order->backoffs && order->blamed && result == kIOReturnAborted)
+        brk_backoff_failed(order->backoffs, &order->who);
     if (order->state == BRK_ORDER_ABANDONED) {
         brk_order_free(order);
         return;
@@ -148,6 +152,7 @@ static void pump(struct brk_compiler *compiler)
 /* The service has ended: so has everything it had. */
 static void fail_sent(struct brk_compiler *compiler)
 {
+    /* A service that ended with several orders does not say whose model it was. */
     bool alone = compiler->sent && !compiler->sent->next;
 
     while (compiler->sent) {
@@ -348,6 +353,7 @@ IOReturn brk_order_run(struct brk_compiler *compiler, struct brk_order **run, in
         wait_a_while(compiler);
         if (order->state == BRK_ORDER_ENDED)
             break;
+        pump(compiler);
         if (compiler->socket >= 0)
             until = brk_now_ns() + NO_START_MS * 1000000ull;
         if (has_left(client))

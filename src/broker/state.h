@@ -44,6 +44,8 @@ struct brk_models {
     struct brk_model *first; /* the latest use first */
 };
 
+struct brk_backoffs;
+
 /* An order to a compile service; order.h. */
 struct brk_order {
     struct brk_order *next;
@@ -58,7 +60,9 @@ struct brk_order {
     int folder; /* -1: none */
     enum { BRK_ORDER_QUEUED, BRK_ORDER_SENT, BRK_ORDER_ENDED, BRK_ORDER_ABANDONED } state;
     IOReturn result;
-    bool blamed; /* after kIOReturnAborted: this order is why */
+    bool blamed;                   /* after kIOReturnAborted: this order is why */
+    struct brk_backoffs *backoffs; /* of a compilation: where that counts, for `who`; NULL: nowhere */
+    struct pr_broker_client who;
     struct base_error error;
     union {
         struct pr_broker_model model;

@@ -35,6 +35,8 @@ struct pr_broker_none {
 #define PR_BROKER_MODELS      32u            /* compiled models beside those in use */
 #define PR_BROKER_MODEL_BYTES (256ull << 20) /* of these together */
 #define PR_BROKER_IMAGE_BYTES (1ull << 30)   /* of an image, or the weight files of an adapter */
+/* Bytes of replies that a client has not read, as its host counts them; its next calls wait then. */
+#define PR_BROKER_UNREAD 8192u
 
 /*
  * Queue depth under contention (chosen): when several processes have sent requests within the last
@@ -248,13 +250,14 @@ struct pr_broker_order {
     char name[PR_BROKER_NAME];
 };
 struct pr_broker_order_find {
-    uint32_t uid, reserved;
+    uint32_t uid, gid;
     char model[PR_BROKER_KEY];
     uint8_t pad[7];
 };
 struct pr_broker_order_purge {
-    uint32_t uid;
+    uint32_t uid, gid;
     uint32_t all; /* 1: the partitions of all users */
+    uint32_t reserved;
     char model[PR_BROKER_KEY];
     uint8_t pad[7];
 };

@@ -95,10 +95,8 @@ static IOReturn check_folder(int folder, uint32_t uid, struct base_error *error)
     return kIOReturnNotPermitted;
 }
 
-/* The user's partition. A worker of an order without a group has that of the partition. */
 static IOReturn open_partition(struct svc_work *work, const char *state, bool make, struct base_error *error)
 {
-    struct stat info;
     int partition = svc_partition_open(state, work->uid, work->gid, make, error);
 
     if (partition == -ENOENT && !make)
@@ -106,8 +104,6 @@ static IOReturn open_partition(struct svc_work *work, const char *state, bool ma
     if (partition < 0)
         return kIOReturnNoResources;
     work->partition = partition;
-    if (!make && !fstat(partition, &info))
-        work->gid = info.st_gid;
     return kIOReturnSuccess;
 }
 
@@ -144,6 +140,7 @@ static IOReturn take_find(const uint8_t *body, const char *state, struct svc_wor
     memcpy(&order, body, sizeof(order));
     work->kind = SVC_WORK_FIND;
     work->uid = order.uid;
+    work->gid = order.gid;
     if (!is_model(order.model, false))
         return refuse(error, kIOReturnBadArgument, "A model's identifier has 64 hexadecimal digits.");
     memcpy(work->model, order.model, sizeof(work->model));
@@ -157,6 +154,7 @@ static IOReturn take_purge(const uint8_t *body, const char *state, struct svc_wo
 
     memcpy(&order, body, sizeof(order));
     work->uid = order.uid;
+    work->gid = order.gid;
     if (!is_model(order.model, true) || order.all > 1)
         return refuse(error, kIOReturnBadArgument,
                       "A model's identifier has 64 hexadecimal digits, or is empty for all models.");

@@ -358,6 +358,8 @@ bool svc_work_check(const struct svc_work *work, struct svc_work_result *result)
     memset(model->reserved, 0, sizeof(model->reserved));
     if (result->status || (work->kind != SVC_WORK_COMPILE && work->kind != SVC_WORK_FIND))
         return true;
+    if (work->kind == SVC_WORK_FIND && strncmp(model->model, work->model, sizeof(model->model)) != 0)
+        return false;
     return is_key(model->model) && model->main_bytes && !base_file_seal(work->files[0], model->main_bytes) &&
            !base_file_seal(work->files[1], model->weights_bytes);
 }

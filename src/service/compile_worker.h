@@ -26,7 +26,7 @@ struct svc_work {
     uint32_t uid, gid; /* of the client; the partition's */
     uint32_t qos;
     bool force;
-    bool look; /* COMPILE: only if the cache has it */
+    bool look;                 /* COMPILE: only if the cache has it */
     char name[PR_BROKER_NAME]; /* of the model in `folder` */
     char model[PR_BROKER_KEY]; /* FIND, PURGE; "": all */
     int folder, partition;     /* descriptors; -1: none */
@@ -63,8 +63,8 @@ _Noreturn void svc_work_run(const struct svc_work *work, const struct svc_work_l
                             svc_work_body body, int socket, int parent);
 
 /*
- * Whether a result that came from a worker, which has ended, may be passed on: texts end, the key is one, the
- * files have the sizes that are stated. They are sealed here, and control characters of texts are replaced.
+ * Whether a result that came from a worker, which has ended, may be passed on: texts end, the key is one, and
+ * that of FIND, the files have the sizes that are stated. They are sealed here, and control characters of texts are replaced.
  */
 bool svc_work_check(const struct svc_work *work, struct svc_work_result *result);
 

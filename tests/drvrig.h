@@ -152,6 +152,7 @@ struct drvrig {
     bool no_room;                     /* for one process */
     uint32_t bad_command, bad_status; /* this command is answered so */
     uint32_t silent_command;          /* this one is not */
+    bool late_creates;                /* CREATE_PROCESS may come when its addresses are taken back */
     uint64_t controller_ns;           /* what its clock is said to be, when not 0 */
     uint32_t wild_command;            /* this one is not done, and answered with wild slots */
     bool endless_invalidate;          /* the DARTs stay busy with it */

@@ -194,6 +194,26 @@ static void a_firmware_that_does_not_let_go(void **state)
     works();
 }
 
+/* One that it refuses to terminate is terminated later, or forgotten by a restart: its program can go. */
+static void a_firmware_that_keeps_a_process(void **state)
+{
+    (void)state;
+    for (unsigned restart = 0; restart < 2; restart++) {
+        works();
+        rig.bad_command = PR_CMD_TERMINATE_PROCESS;
+        rig.bad_status = PR_STATUS_NO_RESOURCES;
+        assert_int_equal(pass(0, 0).unwired, restart);
+        rig.bad_status = 0;
+        if (restart)
+            drvrig_crash(&rig);
+        drvrig_work(&rig);
+        while (rig.driver->recovery.phase && drvrig_fire(&rig))
+            drvrig_work(&rig);
+        works();
+        assert_int_equal(pass(0, 0).unwired, restart + 1);
+    }
+}
+
 /* Others call while the worker waits for the firmware. */
 
 static void destroy_it(void)
@@ -235,10 +255,25 @@ static void another_call_comes_between(void **state)
     assert_int_equal(drv_stats_get(rig.driver).programs, 0);
 }
 
+/* A direct-path client of the owner's task leaves, and the owner destroys the program that it had attached to. */
+static void destroyed_beside_a_close(void **state)
+{
+    struct drv_client *direct = drvrig_client(&rig, ANE_CLIENT_DIRECT_PATH);
+
+    (void)state;
+    drvrig_copy(&rig, direct, token, surface, ++value);
+    call_in_wait(destroy_it);
+    drv_client_close(direct);
+    assert_null(meanwhile);
+    assert_int_equal(drv_stats_get(rig.driver).programs, 0);
+}
+
 /* An adapter whose file goes over two of its base's three pages. */
+#define FILE_TARGET 0x3fc0u
+#define FILE_BYTES  0x100u
 static uint64_t adapter_of(uint64_t base)
 {
-    const uint64_t file = 0x80, size = 0x4100;
+    const uint64_t file = 0x80, size = FILE_BYTES;
     const uint32_t place = drvrig_surface(&rig, file + size);
     const struct ane_instance_create create = {.surface = place, .size = file + size};
     uint8_t *bytes = drvrig_surface_base(&rig, place);
@@ -249,7 +284,7 @@ static uint64_t adapter_of(uint64_t base)
     memcpy(bytes, &(struct ane_instance_args){.base = base, .version = 1, .weights = 1},
            sizeof(struct ane_instance_args));
     memcpy(bytes + sizeof(struct ane_instance_args),
-           &(struct ane_instance_weights){.target = 0x3fc0, .offset = file, .size = size},
+           &(struct ane_instance_weights){.target = FILE_TARGET, .offset = file, .size = size},
            sizeof(struct ane_instance_weights));
     if (drvrig_call(client, ANE_CONTROL_ProgramCreateInstance, NULL, 0, &create, sizeof(create), NULL, 0,
                     NULL, 0))
@@ -270,7 +305,7 @@ static void check_adapter(uint64_t adapter)
             const uint8_t *byte = drvrig_base_at(&rig, program->kernel.iova + at, 1);
             const uint8_t *below = drvrig_base_at(&rig, program->base->kernel.iova + at, 1);
 
-            assert_int_equal(*byte, at >= 0x3fc0 && at < 0x3fc0 + 0x4100 ? 0x5a : *below);
+            assert_int_equal(*byte, at >= FILE_TARGET && at < FILE_TARGET + FILE_BYTES ? 0x5a : *below);
         }
     }
 }
@@ -345,6 +380,28 @@ static void two_callers_wire_one_program(void **state)
     works();
 }
 
+/* An instance with the weights of a base that the firmware does not load. */
+static void an_instance_of_a_base_that_is_refused(void **state)
+{
+    const uint32_t place = drvrig_surface(&rig, sizeof(struct ane_instance_args));
+    const struct ane_instance_create create = {.surface = place, .size = sizeof(struct ane_instance_args)};
+
+    (void)state;
+    assert_int_equal(pass(0, 0).wired, 0);
+    memcpy(drvrig_surface_base(&rig, place), &(struct ane_instance_args){.base = token, .version = 1},
+           sizeof(struct ane_instance_args));
+    rig.bad_command = PR_CMD_LOAD_PROGRAM;
+    rig.bad_status = PR_STATUS_NO_RESOURCES;
+    assert_int_equal(drvrig_call(client, ANE_CONTROL_ProgramCreateInstance, NULL, 0, &create, sizeof(create),
+                                 NULL, 0, NULL, 0),
+                     kIOReturnNoResources);
+    rig.bad_status = 0;
+    assert_int_equal(drv_stats_get(rig.driver).programs, 1);
+    drvrig_surface_end(&rig, place);
+    works();
+    assert_int_equal(drvrig_destroy(client, token), kIOReturnSuccess);
+}
+
 /* The firmware is full. While one caller waits for a slot, another uses both the program and the slot. */
 
 static uint64_t third;
@@ -383,10 +440,17 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, boot, drop)
     const struct CMUnitTest tests[] = {
-        CASE(requests_keep_a_program),         CASE(a_chain_keeps_its_program),
-        CASE(an_unwired_program_has_no_pages), CASE(a_firmware_that_does_not_let_go),
-        CASE(another_call_comes_between),      CASE(memory_runs_out_anywhere),
-        CASE(two_callers_wire_one_program),    CASE(two_callers_want_one_slot),
+        CASE(requests_keep_a_program),
+        CASE(a_chain_keeps_its_program),
+        CASE(an_unwired_program_has_no_pages),
+        CASE(a_firmware_that_does_not_let_go),
+        CASE(another_call_comes_between),
+        CASE(memory_runs_out_anywhere),
+        CASE(two_callers_wire_one_program),
+        CASE(two_callers_want_one_slot),
+        CASE(destroyed_beside_a_close),
+        CASE(a_firmware_that_keeps_a_process),
+        CASE(an_instance_of_a_base_that_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -193,15 +193,24 @@ static void created_late(void *context, const struct pr_command_header *reply)
     d->reap = true;
 }
 
+/* Aborted: the firmware was restarted. */
+static bool is_gone(uint32_t status)
+{
+    return status == PR_STATUS_OK || status == PR_STATUS_ABORTED || status == PR_STATUS_NO_PROCESS ||
+           status == PR_STATUS_NO_PROGRAM;
+}
+
+/* One that the firmware keeps is terminated with the next reap, or forgotten by a restart. */
 static void terminated(void *context, const struct pr_command_header *reply)
 {
     struct drv_program *program = context;
-    uint32_t status = PR_REPLY_STATUS(reply);
+    struct drv *d = program->driver;
 
-    /* Aborted: the firmware was restarted. */
-    if (status == PR_STATUS_OK || status == PR_STATUS_ABORTED)
+    if (is_gone(PR_REPLY_STATUS(reply)))
         program->ghosts--;
-    program->driver->reap = true;
+    else if (reply->process_id < PR_PROCESSES_MAX && !d->stray[reply->process_id])
+        d->stray[reply->process_id] = program;
+    d->reap = true;
 }
 
 /*

@@ -32,7 +32,7 @@
 
 #define NEXT(state) (1u << DRV_PROGRAM_##state)
 static const struct drv_lifecycle_state states[] = {
-    [DRV_PROGRAM_NEW] = {"new", NEXT(LOADING) | NEXT(LOADED)},
+    [DRV_PROGRAM_NEW] = {"new", NEXT(LOADING) | NEXT(LOADED) | NEXT(UNLOADED)},
     [DRV_PROGRAM_LOADING] = {"loading", NEXT(LOADED) | NEXT(UNLOADED)},
     [DRV_PROGRAM_LOADED] = {"loaded", NEXT(READY) | NEXT(UNLOADING) | NEXT(UNLOADED)},
     [DRV_PROGRAM_READY] = {"ready", NEXT(LOADED) | NEXT(LOST) | NEXT(UNWIRING)},
@@ -208,8 +208,10 @@ static IOReturn adopt_slot(struct drv_program *program)
     struct drv_deadline deadline = {.ns = program->owner->timeout_ns};
     IOReturn result = drv_load_again(program->base, &deadline);
 
-    if (result)
+    if (result) {
+        drv_program_set_state(program, DRV_PROGRAM_UNLOADED);
         return result;
+    }
     program->id = program->base->id;
     drv_balancer_join(&program->driver->balancer, &program->residency, &program->base->residency);
     drv_program_set_state(program, DRV_PROGRAM_LOADED);
@@ -341,14 +343,18 @@ static struct drv_program *find_orphan(struct drv *d)
 void drv_program_reap(struct drv *d)
 {
     struct drv_program *orphan;
+    bool again;
 
     if (!d->reap)
         return;
     d->reap = false;
     drv_process_reap(d);
+    again = d->reap; /* a process that the firmware keeps does not keep other programs */
+    d->reap = false;
     /* One that cannot be unloaded now sets `reap` again, and waits for the next call. */
     while (!d->reap && (orphan = find_orphan(d)))
         drv_program_unload_orphan(d, orphan);
+    d->reap |= again;
 }
 
 /* What a request of the procedure has to bind. */
@@ -449,11 +455,12 @@ static const struct drv_process *other_user(const struct drv_program *program, c
     return process;
 }
 
+/* One that ENDED is removed by the close of its client, which waits for the firmware. */
 static struct drv_process *idle_process(const struct drv_program *program)
 {
     struct drv_process *process = program->processes;
 
-    while (process && process->pins)
+    while (process && (process->pins || process->state == DRV_PROCESS_ENDED))
         process = process->next_of_program;
     return process;
 }

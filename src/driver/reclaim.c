@@ -262,6 +262,8 @@ int drv_reclaim_pass(struct drv *d, uint64_t limit, uint32_t passes, struct drv_
     drv_enter(d, NULL);
     if (d->running) {
         d->pass++;
+        if (d->ready)
+            drv_program_reap(d);
         unwire_idle(d, limit, passes);
         save_power(d, passes);
         *reclaimed = describe(d);

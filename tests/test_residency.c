@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of programs on the whole machine: unwired when idle, wired again when used, with the same results. */
+/*
+ * Memory of programs on the whole machine: unwired when idle, wired again when used, with the same results.
+ */
 #include "support.h"
 
 #include <errno.h>

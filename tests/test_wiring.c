@@ -255,7 +255,10 @@ static void another_call_comes_between(void **state)
     assert_int_equal(drv_stats_get(rig.driver).programs, 0);
 }
 
-/* A direct-path client of the owner's task leaves, and the owner destroys the program that it had attached to. */
+/*
+ * A direct-path client of the owner's task leaves, and the owner destroys the program that it had attached
+ * to.
+ */
 static void destroyed_beside_a_close(void **state)
 {
     struct drv_client *direct = drvrig_client(&rig, ANE_CLIENT_DIRECT_PATH);
@@ -353,7 +356,9 @@ static void memory_runs_out_anywhere(void **state)
     }
 }
 
-/* Two callers use an adapter that is not wired. The first waits for room for the base; the second finds it. */
+/*
+ * Two callers use an adapter that is not wired. The first waits for room for the base; the second finds it.
+ */
 
 static uint64_t wanted;
 

@@ -336,8 +336,8 @@ struct pr_program_event {
     uint32_t status; /* +0x18 pr_status (CHOSEN; 0 seen) */
     uint32_t state;  /* +0x1c 0 = last task dispatched, 1 = finished and output in DRAM */
     /*
-     * +0x20 CHOSEN: of a call that was done well, the engine's time for it in ns; of a failed one TM ERROR1 in
-     * the low half, ERROR2 in the high one.
+     * +0x20 CHOSEN: of a call that was done well, the engine's time for it in ns; of a failed one TM ERROR1
+     * in the low half, ERROR2 in the high one.
      */
     uint64_t detail;
 };

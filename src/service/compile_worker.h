@@ -64,7 +64,8 @@ _Noreturn void svc_work_run(const struct svc_work *work, const struct svc_work_l
 
 /*
  * Whether a result that came from a worker, which has ended, may be passed on: texts end, the key is one, and
- * that of FIND, the files have the sizes that are stated. They are sealed here, and control characters of texts are replaced.
+ * that of FIND, the files have the sizes that are stated. They are sealed here, and control characters of
+ * texts are replaced.
  */
 bool svc_work_check(const struct svc_work *work, struct svc_work_result *result);
 

@@ -38,7 +38,7 @@ struct svc_identity {
     ino_t inode;
     struct timespec modified; /* and its size: what a rewrite in place changes */
     off_t size;
-    uint64_t started;        /* of the process, in clock ticks since boot: what a reused pid changes */
+    uint64_t started; /* of the process, in clock ticks since boot: what a reused pid changes */
 };
 
 /*

@@ -114,6 +114,22 @@ report "its children end with a service that is killed" $?
 wait "$service" 2>/dev/null
 service=
 
+: >"$work/log"
+timeout 250 env --ignore-signal=CHLD,HUP "$ANEMONE" serve --socket "$work/service" --state "$work/state" --policy "$work/policy" \
+    2>>"$work/log" &
+service=$!
+until_true said "compile service runs" 2
+kill -HUP "$(cat "$work/service.lock")"
+kill -KILL "$(child broker)"
+until_true said "the broker runs" 2 && ! said "stopping"
+report "a starter that ignores signals changes nothing: children are waited for, and nohup works" $? "$work/log"
+kill -TERM "$(cat "$work/service.lock")"
+until_true said " stopped"
+report "and it stops" $? "$work/log"
+kill -KILL "$(cat "$work/service.lock" 2>/dev/null)" 2>/dev/null
+wait "$service" 2>/dev/null
+service=
+
 "$ANEMONE" serve --memory 12X >"$work/out" 2>&1
 [ $? -eq 2 ] && grep -q "12X" "$work/out"
 report "a size that is none is refused" $? "$work/out"

@@ -114,6 +114,20 @@ report "its children end with a service that is killed" $?
 wait "$service" 2>/dev/null
 service=
 
+refused() {
+    timeout 60 "$ANEMONE" serve --socket "$work/service" --state "$work/$1" --policy "$work/policy" >"$work/out" 2>&1
+    [ $? -eq 1 ] && grep -q "$2" "$work/out"
+}
+mkdir -m 0777 "$work/open" && chmod 0777 "$work/open" && refused open "open belongs to user .* mode 0777"
+report "a state folder that others can write is refused" $? "$work/out"
+mkdir -m 0700 "$work/read" && cp "$work/state/service.key" "$work/read" && chmod 0644 "$work/read/service.key" &&
+    refused read "service.key belongs to user .* mode 0644"
+report "so is a key that others can read" $? "$work/out"
+mkdir -m 0700 "$work/link" && ln -s "$work/state/service.key" "$work/link" && refused link "service.key is a symbolic link"
+report "and one that is elsewhere" $? "$work/out"
+[ "$(stat -c %a "$work/state" "$work/state/service.key" "$work/state/cache" | tr '\n' ' ')" = "700 600 700 " ]
+report "its own state is private" $? "$work/out"
+
 : >"$work/log"
 timeout 250 env --ignore-signal=CHLD,HUP "$ANEMONE" serve --socket "$work/service" --state "$work/state" --policy "$work/policy" \
     2>>"$work/log" &

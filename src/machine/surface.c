@@ -81,7 +81,7 @@ static void end_if_unused(struct surface *surface)
     surface->taken = false;
 }
 
-/* The service leaves the pages to the client, which maps the file as well: who touches one first pays for it. */
+/* The service leaves the pages to the client, which maps the file as well: who touches one first pays. */
 static int map_flags(const struct surface *surface)
 {
     return surface->bytes <= POPULATED && !svc_client_surface_bit() ? MAP_SHARED | MAP_POPULATE : MAP_SHARED;

@@ -98,6 +98,25 @@ static int make_folders(char *path, struct base_error *error)
     }
 }
 
+/* Who can change the folder or the key can sign images in the service's name. `others`: bits of the mode. */
+static int check_private(const char *path, mode_t others, struct base_error *error)
+{
+    struct stat info;
+
+    if (lstat(path, &info))
+        return errno == ENOENT ? 0 : base_fail(error, errno, "%s: %s.", path, strerror(errno));
+    if (S_ISLNK(info.st_mode))
+        return base_fail(error, EPERM, "%s is a symbolic link; name the file that it leads to.", path);
+    if (info.st_uid == geteuid() && !(info.st_mode & others))
+        return 0;
+    return base_fail(
+        error, EPERM,
+        "%s belongs to user %u and has mode %04o; it has to belong to user %u, and others must not "
+        "have access (mode %04o). Change it, or name another folder with --state.",
+        path, (unsigned)info.st_uid, (unsigned)info.st_mode & 07777u, (unsigned)geteuid(),
+        (unsigned)(info.st_mode & 07777u & ~others));
+}
+
 /* The state's folder, and the key that the driver trusts and the broker signs with. */
 static int prepare_state(struct server *server, const char *folder, struct base_error *error)
 {
@@ -122,6 +141,11 @@ static int prepare_state(struct server *server, const char *folder, struct base_
     if (status)
         return status;
     snprintf(key, sizeof(key), "%s/service.key", server->state);
+    status = check_private(server->state, S_IWGRP | S_IWOTH, error);
+    if (!status)
+        status = check_private(key, S_IRWXG | S_IRWXO, error);
+    if (status)
+        return status;
     return setenv("ANEMONE_KEY", key, 1) ? base_fail(error, ENOMEM, "No memory for the environment.") : 0;
 }
 

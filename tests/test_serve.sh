@@ -131,6 +131,24 @@ report "one without a place for the key" $? "$work/out"
 mkdir -m 0700 "$work/read" && head -c 32 /dev/urandom >"$work/read/service.key" && chmod 0644 "$work/read/service.key"
 refuses_state read "service.key is open to other users"
 report "and one with a key that others can read" $? "$work/out"
+[ "$(stat -c %a "$work/state" "$work/state/service.key" "$work/state/cache" | tr '\n' ' ')" = "700 600 700 " ]
+report "its own state is private" $? "$work/out"
+
+: >"$work/log"
+timeout 250 env --ignore-signal=CHLD,HUP "$ANEMONE" serve --socket "$work/service" --state "$work/state" --policy "$work/policy" \
+    2>>"$work/log" &
+service=$!
+until_true said "compile service runs" 2
+kill -HUP "$(cat "$work/service.lock")"
+kill -KILL "$(child broker)"
+until_true said "the broker runs" 2 && ! said "stopping"
+report "a starter that ignores signals changes nothing: children are waited for, and nohup works" $? "$work/log"
+kill -TERM "$(cat "$work/service.lock")"
+until_true said " stopped"
+report "and it stops" $? "$work/log"
+kill -KILL "$(cat "$work/service.lock" 2>/dev/null)" 2>/dev/null
+wait "$service" 2>/dev/null
+service=
 
 "$ANEMONE" serve --memory 12X >"$work/out" 2>&1
 [ $? -eq 2 ] && grep -q "12X" "$work/out"

@@ -454,6 +454,35 @@ static void test_surfaces_have_a_sum(void **state)
     close(session);
 }
 
+/* Kilobytes of shared memory that the service has touched. */
+static unsigned long shared_memory(void)
+{
+    unsigned long kilobytes = 0;
+    char path[64], line[256];
+    FILE *status;
+
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)service);
+    status = fopen(path, "r");
+    assert_non_null(status);
+    while (fgets(line, sizeof(line), status))
+        sscanf(line, "RssShmem: %lu", &kilobytes);
+    fclose(status);
+    return kilobytes;
+}
+
+/* Memory of a surface is taken by who touches it, and so within the limits that the host has set for that. */
+static void test_a_surface_takes_no_memory_of_the_service(void **state)
+{
+    int session = svcrig_hello("socket", PR_SERVICE_ROLE_CLIENT, NULL, NULL);
+    const unsigned long each = 16384, count = 8, before = shared_memory();
+
+    (void)state;
+    for (unsigned i = 0; i < count; i++)
+        assert_int_equal(create_surface(session, each << 10), 0);
+    assert_true(shared_memory() < before + each);
+    close(session);
+}
+
 static uint64_t requests_in_all(void)
 {
     const struct pr_service_status first = {0};
@@ -487,6 +516,7 @@ int main(void)
         cmocka_unit_test(test_a_killed_client_leaves_nothing),
         cmocka_unit_test(test_a_session_has_limits),
         cmocka_unit_test(test_surfaces_have_a_sum),
+        cmocka_unit_test(test_a_surface_takes_no_memory_of_the_service),
         cmocka_unit_test(test_figures_outlive_a_connection),
     };
 

@@ -469,11 +469,12 @@ ANE_API IOReturn IOConnectCallAsyncMethod(io_connect_t connect, uint32_t selecto
 /*
  * Makes a surface of `bytes` bytes, 1 to 4 GiB: whole 16 KiB pages, zeroed, at a stable host address. It
  * belongs to the task, and only clients of that task may use it until it is shared. The id is not used again
- * for a long time after release. Does not block. 0, or a negative errno and *id is 0: -EINVAL for 0 bytes or
- * more than 4 GiB, no such task, or id is NULL; -ENOSPC when the process has 4,095 surfaces, or 512 of the
- * service, or its user 1,024 there; -EMFILE when it has no file descriptor left, of which each surface takes
- * one; -ENOMEM; -ENODEV when the service has ended; -EBUSY when a machine of a served process still uses a
- * surface that was released, in whose place the service made this one.
+ * for a long time after release. Does not block.
+ * 0, or a negative errno and *id is 0: -EINVAL for 0 bytes or more than 4 GiB, no such task, or id is NULL;
+ * -ENOSPC when the process has 4,095 surfaces, or 512 of the service, or its user 1,024 there; -EMFILE
+ * when it has no file descriptor left, of which each surface takes one; -ENOMEM; -ENODEV when the service has
+ * ended; -EBUSY when a machine of a served process still uses a surface that was released, in whose place the
+ * service made this one.
  */
 ANE_API int ane_surface_create(ane_task_t task, size_t bytes, uint32_t *id);
 

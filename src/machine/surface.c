@@ -25,7 +25,7 @@
 #define SURFACES_MAX  4096u
 #define TURNS         (1u << 19) /* an id is row + turn * SURFACES_MAX, and the service's bit */
 #define SURFACE_BYTES (1ull << 32)
-#define POPULATED     (16u << 20) /* a surface up to this has its pages at once, a larger one when used */
+#define POPULATED     (16u << 20) /* a surface up to this has its pages at once, any other when used */
 _Static_assert(SURFACES_MAX *TURNS == PR_SERVICE_SURFACE_BIT, "row and turn fill an id, without the bit");
 
 struct attachment {
@@ -81,12 +81,17 @@ static void end_if_unused(struct surface *surface)
     surface->taken = false;
 }
 
+/* The service leaves the pages to the client, which maps the file as well: who touches one first pays. */
+static int map_flags(const struct surface *surface)
+{
+    return surface->bytes <= POPULATED && !svc_client_surface_bit() ? MAP_SHARED | MAP_POPULATE : MAP_SHARED;
+}
+
 /* 0 or a negative errno, and the file is closed. */
 static int map_file(struct surface *surface, int file)
 {
     void *base = base_alloc_allowed()
-                     ? mmap(NULL, surface->bytes, PROT_READ | PROT_WRITE,
-                            MAP_SHARED | (surface->bytes <= POPULATED ? MAP_POPULATE : 0), file, 0)
+                     ? mmap(NULL, surface->bytes, PROT_READ | PROT_WRITE, map_flags(surface), file, 0)
                      : MAP_FAILED;
     if (base == MAP_FAILED) {
         close(file);

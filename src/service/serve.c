@@ -53,17 +53,27 @@ static void raise_limits(void)
     }
 }
 
+/* A signal that the starter has ignored stays so, as nohup expects: a blocked one would still be queued. */
+static void add_unless_ignored(sigset_t *set, int number)
+{
+    struct sigaction now;
+
+    if (sigaction(number, NULL, &now) || now.sa_handler != SIG_IGN)
+        sigaddset(set, number);
+}
+
 static int take_signals(struct server *server, struct base_error *error)
 {
     sigset_t set;
 
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGHUP);
     sigaddset(&set, SIGCHLD);
+    add_unless_ignored(&set, SIGINT);
+    add_unless_ignored(&set, SIGHUP);
     sigprocmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL); /* one that is ignored leaves no children to wait for */
     server->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (server->signals < 0)
         return base_fail(error, errno, "Signals could not be waited for: %s.", strerror(errno));

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -390,6 +391,42 @@ static bool has_ended(pid_t pid)
     return !text[0] || strstr(text, ") Z ");
 }
 
+/* A worker that is killed and does not end keeps no other order waiting. A tracer keeps it from its parent. */
+static void worker_that_does_not_end(void **state)
+{
+    const struct svc_work_limits limits = {60, 2, 8ull << 30};
+    struct compilerig rig;
+    struct compilerig_reply reply;
+    pid_t worker;
+
+    (void)state;
+    unlink(folder_path("go"));
+    unlink(sign_path());
+    write_model("hold.mil", example);
+    compilerig_start(&rig, hold, &limits);
+    compilerig_order(&rig, MODELS, "hold.mil", 0);
+    while (access(sign_path(), F_OK))
+        sched_yield();
+    worker = child_of(rig.pid);
+    if (ptrace(PTRACE_SEIZE, worker, NULL, NULL)) {
+        assert_true(compilerig_receive(&rig, &reply));
+        compilerig_stop(&rig);
+        skip(); /* it has given up that its user can trace it */
+    }
+    assert_true(compilerig_receive(&rig, &reply));
+    compilerig_expect(&reply, kIOReturnAborted, "could not be ended");
+    compilerig_compile(&rig, MODELS, GOOD, &reply);
+    expect_good(&reply);
+    compilerig_reply_end(&reply);
+    assert_int_equal(waitpid(worker, NULL, __WALL), worker);
+    for (unsigned i = 0; compilerig_children(rig.pid); i++) {
+        assert_true(i < 20000);
+        usleep(1000);
+    }
+    assert_int_equal(compilerig_stop(&rig), 0);
+    unlink(sign_path());
+}
+
 /* The broker ends, or the service is killed: no worker stays. */
 static void workers_end_with_the_service(void **state)
 {
@@ -435,6 +472,7 @@ int main(void)
         cmocka_unit_test(others_go_on),
         cmocka_unit_test(urgent_first),
         cmocka_unit_test(orders_are_bounded),
+        cmocka_unit_test(worker_that_does_not_end),
         cmocka_unit_test(workers_end_with_the_service),
     };
 

@@ -126,13 +126,15 @@ static uint64_t requests_of(struct ane_machine *machine)
 static void low_latency_sends_at_once(void **state)
 {
     e5rt_execution_stream_config_options_t options;
-    e5rt_buffer_object_t one = asyncrig_buffer(1), sum = asyncrig_buffer(0);
+    e5rt_buffer_object_t one, sum;
     struct ane_machine *machine;
     struct asyncrig_stream chain;
     uint64_t before;
 
     (void)state;
     e5rig_needs_own_machine("it holds the machine");
+    one = asyncrig_buffer(1);
+    sum = asyncrig_buffer(0);
     assert_int_equal(ane_machine_default(NULL, &machine), 0);
     asyncrig_make(&chain, "quick", one, sum, sum, NULL, NULL);
     OK(e5rt_execution_stream_config_options_create(&options));
@@ -153,8 +155,8 @@ static void low_latency_sends_at_once(void **state)
 /* Three operations; the second fails, so the third does not begin and what waits for either fails. */
 static void a_failure_ends_the_stream_and_what_waits_for_it(void **state)
 {
-    e5rt_buffer_object_t one = asyncrig_buffer(1), sum = asyncrig_buffer(0), other = asyncrig_buffer(0);
-    e5rt_async_event_t go = asyncrig_event("go"), done = asyncrig_event("done");
+    e5rt_buffer_object_t one, sum, other;
+    e5rt_async_event_t go, done;
     e5rt_execution_stream_operation_t operation[3];
     e5rt_execution_stream_t stream;
     struct ane_machine *machine;
@@ -164,6 +166,11 @@ static void a_failure_ends_the_stream_and_what_waits_for_it(void **state)
 
     (void)state;
     e5rig_needs_own_machine("it breaks the machine");
+    one = asyncrig_buffer(1);
+    sum = asyncrig_buffer(0);
+    other = asyncrig_buffer(0);
+    go = asyncrig_event("go");
+    done = asyncrig_event("done");
     asyncrig_told_begin(&told);
     assert_int_equal(ane_machine_default(NULL, &machine), 0);
     OK(e5rt_execution_stream_create(&stream));
@@ -235,13 +242,16 @@ static void a_timeout_passes_before_an_operation_begins(void **state)
 /* The completion function is called once; the stream is busy until the late completion. */
 static void a_timeout_passes_and_the_completion_is_late(void **state)
 {
-    e5rt_buffer_object_t one = asyncrig_buffer(1), sum = asyncrig_buffer(0);
+    e5rt_buffer_object_t one, sum;
     e5rt_execution_stream_config_options_t options;
-    e5rt_async_event_t done = asyncrig_event("done");
+    e5rt_async_event_t done;
     struct asyncrig_stream chain, other;
 
     (void)state;
     e5rig_needs_own_machine("it holds the machine");
+    one = asyncrig_buffer(1);
+    sum = asyncrig_buffer(0);
+    done = asyncrig_event("done");
     asyncrig_make(&chain, "late", one, sum, sum, done, NULL);
     OK(e5rt_execution_stream_config_options_create(&options));
     OK(e5rt_execution_stream_config_options_set_enable_low_latency_async_events(options, 1));
@@ -279,12 +289,17 @@ static void a_timeout_passes_and_the_completion_is_late(void **state)
 /* A later value of the same event is lost first: what waits for an earlier one still gets it. */
 static void a_loss_is_of_one_value(void **state)
 {
-    e5rt_buffer_object_t one = asyncrig_buffer(1), sum = asyncrig_buffer(0), other = asyncrig_buffer(0);
-    e5rt_async_event_t go = asyncrig_event("go"), done = asyncrig_event("done");
+    e5rt_buffer_object_t one, sum, other;
+    e5rt_async_event_t go, done;
     struct asyncrig_stream first, second, reader;
 
     (void)state;
     e5rig_needs_own_machine("it holds the machine");
+    one = asyncrig_buffer(1);
+    sum = asyncrig_buffer(0);
+    other = asyncrig_buffer(0);
+    go = asyncrig_event("go");
+    done = asyncrig_event("done");
     asyncrig_make(&first, "first", one, sum, sum, done, NULL);
     asyncrig_make(&second, "second", one, one, one, done, go);
     asyncrig_make(&reader, "reader", one, sum, other, NULL, done);
@@ -314,11 +329,13 @@ static void a_loss_is_of_one_value(void **state)
 /* Another thread has submitted the stream after the caller saw it idle: it is in the list once. */
 static void a_stream_is_submitted_once(void **state)
 {
-    e5rt_buffer_object_t one = asyncrig_buffer(1), sum = asyncrig_buffer(0);
+    e5rt_buffer_object_t one, sum;
     struct asyncrig_stream chain;
 
     (void)state;
     e5rig_needs_own_machine("it holds the machine");
+    one = asyncrig_buffer(1);
+    sum = asyncrig_buffer(0);
     asyncrig_make(&chain, "once", one, sum, sum, NULL, NULL);
     asyncrig_hold();
     asyncrig_submit(&chain);

@@ -29,7 +29,12 @@
 #define NS_PER_S  1000000000ull
 #define NS_PER_MS 1000000ull
 
-enum state { FREE, WAITING, RUNNING };
+#define END_MS  2000u /* for a worker that was killed */
+#define LOOK_MS 1000  /* between looks at workers that do not end */
+#define LOOK_US 200u
+
+/* STUCK: answered, and its worker does not end. It counts as one of its user's alone. */
+enum state { FREE, WAITING, RUNNING, STUCK };
 
 struct job {
     enum state state;
@@ -124,7 +129,7 @@ static unsigned running_of(const struct compiler *c, uint32_t uid)
     unsigned count = 0;
 
     for (unsigned i = 0; i < PR_COMPILE_ORDERS; i++)
-        count += c->job[i].state == RUNNING && c->job[i].order.work.uid == uid;
+        count += c->job[i].state >= RUNNING && c->job[i].order.work.uid == uid;
     return count;
 }
 
@@ -134,17 +139,18 @@ static void free_job(struct job *job)
     memset(job, 0, sizeof(*job));
 }
 
-/* Ends the worker and waits for it; says how it ended, unless it had ended by itself before. */
-static int end_worker(struct job *job, struct rusage *used)
+/* Ends the worker and waits for it, with how it ended. False: it waits in the kernel, and does not end. */
+static bool end_worker(struct job *job, int *status, struct rusage *used)
 {
-    int status = 0;
+    const uint64_t until = now_ns() + END_MS * NS_PER_MS;
+    pid_t ended;
 
     kill(job->pid, SIGKILL);
-    while (wait4(job->pid, &status, 0, used) < 0 && errno == EINTR)
-        ;
     close(job->socket);
-    job->pid = 0;
-    return status;
+    job->socket = -1;
+    while (!(ended = wait4(job->pid, status, WNOHANG, used)) && now_ns() < until)
+        usleep(LOOK_US);
+    return ended != 0;
 }
 
 /* The files of the result are the service's: it takes no descriptor from a worker. */
@@ -253,6 +259,34 @@ static void answer_failed(struct compiler *c, struct job *job)
     free_job(job);
 }
 
+/*
+ * A call to a file system that does not answer, as one of the client's own, is not ended by a signal. What
+ * the worker has written is not used, since it may write on.
+ */
+static void worker_stuck(struct compiler *c, struct job *job)
+{
+    if (!job->tidying)
+        fail_job(job, "it could not be ended; the file system of the model does not answer");
+    reply_sentence(c, &job->order, job->status, job->error.text);
+    svc_order_end(&job->order);
+    job->state = STUCK;
+}
+
+static bool reap_stuck(struct compiler *c)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < PR_COMPILE_ORDERS; i++) {
+        if (c->job[i].state != STUCK)
+            continue;
+        if (waitpid(c->job[i].pid, NULL, WNOHANG))
+            free_job(&c->job[i]);
+        else
+            any = true;
+    }
+    return any;
+}
+
 /* The reply comes when a further worker has removed what this one left in the partition. */
 static void tidy_or_answer(struct compiler *c, struct job *job)
 {
@@ -271,9 +305,13 @@ static void tidy_or_answer(struct compiler *c, struct job *job)
 static void worker_ended(struct compiler *c, struct job *job)
 {
     struct rusage used = {0};
-    int status = end_worker(job, &used);
+    int status = 0;
     char how[160];
 
+    if (!end_worker(job, &status, &used)) {
+        worker_stuck(c, job);
+        return;
+    }
     if (!job->tidying) {
         if (WIFSIGNALED(status))
             describe_signal(WTERMSIG(status), c, &used, how, sizeof(how));
@@ -306,7 +344,10 @@ static void worker_late(struct compiler *c, struct job *job)
 {
     char how[160];
 
-    end_worker(job, NULL);
+    if (!end_worker(job, NULL, NULL)) {
+        worker_stuck(c, job);
+        return;
+    }
     snprintf(how, sizeof(how), "it took %u s, the limit of one compilation", c->limits.wall_s);
     worker_failed(c, job, how);
 }
@@ -314,8 +355,9 @@ static void worker_late(struct compiler *c, struct job *job)
 /* A worker has sent its result: it is ended before that is looked at. */
 static void take_result(struct compiler *c, struct job *job, struct svc_work_result *result)
 {
-    end_worker(job, NULL);
-    if (!svc_work_check(&job->order.work, result)) {
+    if (!end_worker(job, NULL, NULL)) {
+        worker_stuck(c, job);
+    } else if (!svc_work_check(&job->order.work, result)) {
         worker_failed(c, job, "it sent a result that cannot be used");
     } else if (job->tidying) {
         answer_failed(c, job);
@@ -396,10 +438,10 @@ static void hear_broker(struct compiler *c)
 
 /* The loop. */
 
-/* Milliseconds to the first deadline, rounded up; -1: no worker runs. */
-static int wait_ms(const struct compiler *c)
+/* Milliseconds to the first deadline, or at most to the next look, rounded up; -1: there is none. */
+static int wait_ms(const struct compiler *c, bool looks)
 {
-    uint64_t now = now_ns(), first = UINT64_MAX;
+    uint64_t now = now_ns(), first = looks ? now + LOOK_MS * NS_PER_MS : UINT64_MAX;
 
     for (unsigned i = 0; i < PR_COMPILE_ORDERS; i++)
         if (c->job[i].state == RUNNING && c->job[i].deadline < first)
@@ -420,7 +462,7 @@ static void turn(struct compiler *c)
             job[count] = &c->job[i];
             wait[count++] = (struct pollfd){.fd = c->job[i].socket, .events = POLLIN};
         }
-    if (poll(wait, count, wait_ms(c)) < 0 && errno != EINTR) {
+    if (poll(wait, count, wait_ms(c, reap_stuck(c))) < 0 && errno != EINTR) {
         stop(c, -errno);
         return;
     }
@@ -443,7 +485,7 @@ static void end_all(struct compiler *c)
 {
     for (unsigned i = 0; i < PR_COMPILE_ORDERS; i++) {
         if (c->job[i].state == RUNNING)
-            end_worker(&c->job[i], NULL);
+            end_worker(&c->job[i], NULL, NULL);
         if (c->job[i].state != FREE)
             free_job(&c->job[i]);
     }

@@ -268,6 +268,42 @@ static void destroyed_beside_a_close(void **state)
     assert_int_equal(drv_stats_get(rig.driver).programs, 0);
 }
 
+/*
+ * Two callers start one process. The first attempt fails with the firmware; the second caller runs first
+ * afterwards, and what it has started stays.
+ */
+static void use_beside(void)
+{
+    drvrig_copy(&rig, client, token, surface + 2, ++value);
+}
+
+static void use_beside_next(void)
+{
+    call_in_wait(use_beside);
+}
+
+static void two_callers_start_one_process(void **state)
+{
+    struct ane_request_reply reply;
+    struct ane_request request;
+    uint32_t mappings;
+
+    (void)state;
+    works();
+    drvrig_copy(&rig, client, token, surface + 2, ++value);
+    mappings = client->domain->mappings;
+    assert_int_equal(pass(0, 0).unwired, 1);
+    rig.crash_command = PR_CMD_CREATE_PROCESS;
+    rig.crash_commands = 1;
+    call_in_wait(use_beside_next); /* the first wait is for the load */
+    drvrig_request(&request, token, 1, 1, surface);
+    assert_int_equal(drvrig_send(client, &request, &reply), kIOReturnAborted);
+    assert_null(meanwhile);
+    assert_int_equal(client->processes->state, DRV_PROCESS_LIVE);
+    works();
+    assert_int_equal(client->domain->mappings, mappings);
+}
+
 /* An adapter whose file goes over two of its base's three pages. */
 #define FILE_TARGET 0x3fc0u
 #define FILE_BYTES  0x100u
@@ -440,17 +476,12 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, boot, drop)
     const struct CMUnitTest tests[] = {
-        CASE(requests_keep_a_program),
-        CASE(a_chain_keeps_its_program),
-        CASE(an_unwired_program_has_no_pages),
-        CASE(a_firmware_that_does_not_let_go),
-        CASE(another_call_comes_between),
-        CASE(memory_runs_out_anywhere),
-        CASE(two_callers_wire_one_program),
-        CASE(two_callers_want_one_slot),
-        CASE(destroyed_beside_a_close),
-        CASE(a_firmware_that_keeps_a_process),
-        CASE(an_instance_of_a_base_that_is_refused),
+        CASE(requests_keep_a_program),         CASE(a_chain_keeps_its_program),
+        CASE(an_unwired_program_has_no_pages), CASE(a_firmware_that_does_not_let_go),
+        CASE(another_call_comes_between),      CASE(memory_runs_out_anywhere),
+        CASE(two_callers_wire_one_program),    CASE(two_callers_want_one_slot),
+        CASE(two_callers_start_one_process),   CASE(destroyed_beside_a_close),
+        CASE(a_firmware_that_keeps_a_process), CASE(an_instance_of_a_base_that_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

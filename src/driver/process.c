@@ -336,19 +336,24 @@ static IOReturn start_process(struct drv_process *process)
                                     .late_context = program};
     enum drv_command_end end;
     uint64_t boots;
+    uint32_t attempt;
     IOReturn result;
     int status;
 
+    unmap_program(d, domain, process); /* of an attempt that has failed, whose caller has not run since */
     status = map_program(d, domain, process);
     if (status)
         return map_refused(process, domain, status);
     args.bytes = write_body(body, domain, process);
     set_state(process, DRV_PROCESS_STARTING);
+    attempt = ++process->attempts;
     program->ghosts++;
     boots = d->stats.boots;
     result = drv_command_run(d, &args, &end);
     if (end == DRV_COMMAND_NOT_SENT)
         program->ghosts--;
+    if (process->attempts != attempt)
+        return result; /* this one was over, and another caller has started the process */
     if (!result && process->state != DRV_PROCESS_LIVE)
         result = refuse_unstarted(process, boots);
     if (result)

@@ -304,6 +304,38 @@ static void two_callers_start_one_process(void **state)
     assert_int_equal(client->domain->mappings, mappings);
 }
 
+/* The device falls asleep while a call waits: the call goes on, and wakes it. */
+static void fall_asleep(void)
+{
+    struct base_error error;
+
+    if (drv_sleep(rig.driver, &error))
+        fail_msg("%s", error.text);
+}
+
+static void asleep_in_a_wait(void **state)
+{
+    (void)state;
+    works();
+    pass(0, 0);
+    call_in_wait(fall_asleep);
+    works();
+    assert_null(meanwhile);
+}
+
+/* The same while a request is bound: room for its intermediate buffer is made by unwiring another program. */
+static void asleep_before_a_request_is_sent(void **state)
+{
+    const uint64_t other = drvrig_program(&rig, client, 1, KERNEL, 0x100);
+
+    (void)state;
+    drvrig_copy(&rig, client, other, surface, ++value);
+    rig.alloc_fails_at = rig.alloc_calls + 1;
+    call_in_wait(fall_asleep);
+    works();
+    assert_null(meanwhile);
+}
+
 /* An adapter whose file goes over two of its base's three pages. */
 #define FILE_TARGET 0x3fc0u
 #define FILE_BYTES  0x100u
@@ -476,12 +508,20 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, boot, drop)
     const struct CMUnitTest tests[] = {
-        CASE(requests_keep_a_program),         CASE(a_chain_keeps_its_program),
-        CASE(an_unwired_program_has_no_pages), CASE(a_firmware_that_does_not_let_go),
-        CASE(another_call_comes_between),      CASE(memory_runs_out_anywhere),
-        CASE(two_callers_wire_one_program),    CASE(two_callers_want_one_slot),
-        CASE(two_callers_start_one_process),   CASE(destroyed_beside_a_close),
-        CASE(a_firmware_that_keeps_a_process), CASE(an_instance_of_a_base_that_is_refused),
+        CASE(requests_keep_a_program),
+        CASE(a_chain_keeps_its_program),
+        CASE(an_unwired_program_has_no_pages),
+        CASE(a_firmware_that_does_not_let_go),
+        CASE(another_call_comes_between),
+        CASE(memory_runs_out_anywhere),
+        CASE(two_callers_wire_one_program),
+        CASE(two_callers_want_one_slot),
+        CASE(asleep_in_a_wait),
+        CASE(asleep_before_a_request_is_sent),
+        CASE(two_callers_start_one_process),
+        CASE(destroyed_beside_a_close),
+        CASE(a_firmware_that_keeps_a_process),
+        CASE(an_instance_of_a_base_that_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

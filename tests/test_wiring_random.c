@@ -22,6 +22,7 @@
 
 static struct drvrig rig;
 static struct test_rng rng;
+static bool alone; /* no call comes between */
 static unsigned depth, runs = 6;
 static uint32_t surface[DEPTH + 1][2], posted[2], value;
 static uint8_t image[0x20000];
@@ -73,7 +74,7 @@ static void act(void);
 
 static int wait_with_calls(void *context, const bool *done, struct drv_deadline *deadline)
 {
-    if (depth < DEPTH && !rig.driver->gate.closed && !rig.driver->gate.held && below(3) == 0) {
+    if (depth < DEPTH && !alone && !rig.driver->gate.closed && !rig.driver->gate.held && below(3) == 0) {
         depth++;
         act();
         depth--;
@@ -260,12 +261,14 @@ static void pass(void)
         fail_msg("%s", error.text);
 }
 
-static void sleep_and_wake(void)
+static void fall_asleep(void)
 {
     struct base_error error;
 
-    if (depth == 0)
-        (void)drv_sleep(rig.driver, &error);
+    drvrig_work(&rig); /* the rig does not wait for calls when it is told to be quiet */
+    alone = true;
+    (void)drv_sleep(rig.driver, &error); /* or it is refused; the next call wakes the device */
+    alone = false;
 }
 
 static void close_client(unsigned at)
@@ -307,7 +310,7 @@ static void break_something(void)
         rig.bad_status = PR_STATUS_NO_RESOURCES;
         break;
     case 5: rig.silent_command = one; break;
-    default: sleep_and_wake(); break;
+    default: fall_asleep(); break;
     }
 }
 

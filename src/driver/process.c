@@ -354,6 +354,8 @@ static IOReturn start_process(struct drv_process *process)
         program->ghosts--;
     if (process->attempts != attempt)
         return result; /* this one was over, and another caller has started the process */
+    if (!result && process->state == DRV_PROCESS_PARKED && d->asleep)
+        return result; /* it was started, and the device fell asleep: the caller starts it again */
     if (!result && process->state != DRV_PROCESS_LIVE)
         result = refuse_unstarted(process, boots);
     if (result)

@@ -14,7 +14,7 @@
 
 #define KERNEL  0xd000u /* four pages */
 #define FILE_AT 0x80u   /* of an adapter, behind its arguments */
-#define CLIENTS 4u
+#define CLIENTS 9u      /* more than there are domains */
 #define MODELS  24u
 #define DEPTH   3u /* calls inside calls */
 #define STEPS   1500u

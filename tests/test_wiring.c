@@ -421,6 +421,26 @@ static void memory_runs_out_anywhere(void **state)
     }
 }
 
+/* The first use of a client takes tables of its domain: an idle program makes room for them, too. */
+static void memory_for_a_domain(void **state)
+{
+    const uint64_t second = drvrig_program(&rig, client, 1, KERNEL, 0x100);
+    struct drv_client *other = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+    struct ane_program_prepare prepare;
+
+    (void)state;
+    for (unsigned at = 1; at < 4; at++) {
+        works();
+        rig.alloc_fails_at = rig.alloc_calls + at;
+        if (drvrig_prepare(other, second, &prepare))
+            fail_msg("allocation %u: %s", at, drv_last_error(rig.driver));
+        drv_client_close(other);
+        other = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+        rig.alloc_fails_at = 0;
+    }
+    drv_client_close(other);
+}
+
 /* Two callers use an adapter that is not wired. The first waits for room for the base; the second finds it. */
 
 static uint64_t wanted;
@@ -516,6 +536,7 @@ int main(void)
         CASE(memory_runs_out_anywhere),
         CASE(two_callers_wire_one_program),
         CASE(two_callers_want_one_slot),
+        CASE(memory_for_a_domain),
         CASE(asleep_in_a_wait),
         CASE(asleep_before_a_request_is_sent),
         CASE(two_callers_start_one_process),

@@ -365,9 +365,9 @@ IOReturn drv_process_run(struct drv_process *process, struct drv_deadline *deadl
             exhausted = !drv_reclaim_slot(client->driver); /* which waits: others may have started it */
         } else {
             result = start_process(process);
-            if (result == kIOReturnNoMemory && drv_reclaim_one(client->driver))
-                result = kIOReturnSuccess;
         }
+        if (result == kIOReturnNoMemory && drv_reclaim_one(client->driver))
+            result = kIOReturnSuccess;
     }
     return result;
 }

@@ -582,21 +582,28 @@ static void a_direct_client_attaches(void **state)
     struct ane_request request;
 
     (void)state;
+    /* It has no selector to give a program back with, and does not keep the owner from destroying it. */
     drvrig_request(&request, token, 1, 1, surface);
     send_well(direct, &request);
-    assert_int_equal(drvrig_destroy(owner, token), kIOReturnBusy);
+    assert_int_equal(drvrig_destroy(owner, token), kIOReturnSuccess);
+    assert_int_equal(drvrig_send(direct, &request, &reply), kIOReturnNotFound);
+    token = drvrig_program(&rig, owner, 1, 0, 0);
+    drvrig_request(&request, token, 1, 1, surface);
+    send_well(direct, &request);
     assert_int_equal(drv_client_open(rig.driver, &other, ANE_CLIENT_DIRECT_PATH, &stranger, NULL),
                      kIOReturnSuccess);
     assert_int_equal(drvrig_call(stranger, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)),
                      kIOReturnSuccess);
     assert_int_equal(drvrig_send(stranger, &request, &reply), kIOReturnNotFound);
-    drv_client_close(stranger);
-    /* Its owner goes first: the program stays for who uses it, and nobody new finds it. */
+    /* Its owner goes first: the program stays for who uses it, and only clients of that task find it. */
     drv_client_close(owner);
     assert_int_equal(drv_stats_get(rig.driver).programs, 1);
     send_well(direct, &request);
+    assert_int_equal(drvrig_send(stranger, &request, &reply), kIOReturnNotFound);
+    drv_client_close(stranger);
     owner = drvrig_client(&rig, ANE_CLIENT_CONTROL);
-    assert_int_equal(drvrig_prepare(owner, token, &prepare), kIOReturnNotFound);
+    assert_int_equal(drvrig_prepare(owner, token, &prepare), kIOReturnSuccess);
+    assert_int_equal(drvrig_destroy(owner, token), kIOReturnNotFound); /* it is not its owner */
     drv_client_close(owner);
     drv_client_close(direct);
     assert_int_equal(drv_stats_get(rig.driver).programs, 0);

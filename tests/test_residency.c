@@ -267,9 +267,11 @@ static void *work(void *context)
     return NULL;
 }
 
+/* Also while the device sleeps again and again: a request that is under way then goes on. */
 static void requests_beside_the_worker(void **state)
 {
     struct worker worker[5];
+    unsigned passes = 0;
 
     (void)state;
     shared = make_family();
@@ -281,8 +283,11 @@ static void requests_beside_the_worker(void **state)
     atomic_store(&running, 5);
     for (unsigned i = 0; i < 5; i++)
         assert_int_equal(pthread_create(&worker[i].thread, NULL, work, &worker[i]), 0);
-    while (atomic_load(&running))
+    while (atomic_load(&running)) {
         assert_int_equal(ane_machine_reclaim(rig.machine, 0, 0, NULL), 0);
+        if (++passes % 4 == 0)
+            (void)ane_machine_sleep(rig.machine);
+    }
     for (unsigned i = 0; i < 5; i++)
         pthread_join(worker[i].thread, NULL);
     assert_true(reclaim(0, 0).unwired > WEIGHTED);

@@ -271,6 +271,74 @@ static void destroyed_beside_a_close(void **state)
     assert_int_equal(drv_stats_get(rig.driver).programs, 0);
 }
 
+/*
+ * Two callers start one process. The first attempt fails with the firmware; the second caller runs first
+ * afterwards, and what it has started stays.
+ */
+static void use_beside(void)
+{
+    drvrig_copy(&rig, client, token, surface + 2, ++value);
+}
+
+static void use_beside_next(void)
+{
+    call_in_wait(use_beside);
+}
+
+static void two_callers_start_one_process(void **state)
+{
+    struct ane_request_reply reply;
+    struct ane_request request;
+    uint32_t mappings;
+
+    (void)state;
+    works();
+    drvrig_copy(&rig, client, token, surface + 2, ++value);
+    mappings = client->domain->mappings;
+    assert_int_equal(pass(0, 0).unwired, 1);
+    rig.crash_command = PR_CMD_CREATE_PROCESS;
+    rig.crash_commands = 1;
+    call_in_wait(use_beside_next); /* the first wait is for the load */
+    drvrig_request(&request, token, 1, 1, surface);
+    assert_int_equal(drvrig_send(client, &request, &reply), kIOReturnAborted);
+    assert_null(meanwhile);
+    assert_int_equal(client->processes->state, DRV_PROCESS_LIVE);
+    works();
+    assert_int_equal(client->domain->mappings, mappings);
+}
+
+/* The device falls asleep while a call waits: the call goes on, and wakes it. */
+static void fall_asleep(void)
+{
+    struct base_error error;
+
+    if (drv_sleep(rig.driver, &error))
+        fail_msg("%s", error.text);
+}
+
+static void asleep_in_a_wait(void **state)
+{
+    (void)state;
+    works();
+    pass(0, 0);
+    call_in_wait(fall_asleep);
+    works();
+    assert_null(meanwhile);
+}
+
+/* The same while a request is bound: room for its intermediate buffer is made by unwiring another program. */
+static void asleep_before_a_request_is_sent(void **state)
+{
+    const uint64_t other = drvrig_program(&rig, client, 1, KERNEL, 0x100);
+
+    (void)state;
+    drvrig_copy(&rig, client, other, surface, ++value);
+    rig.alloc_fails_at = rig.alloc_calls + 1;
+    call_in_wait(fall_asleep);
+    works();
+    assert_null(meanwhile);
+}
+
 /* An adapter whose file goes over two of its base's three pages. */
 #define FILE_TARGET 0x3fc0u
 #define FILE_BYTES  0x100u
@@ -354,6 +422,26 @@ static void memory_runs_out_anywhere(void **state)
         drvrig_copy(&rig, client, adapter, surface, ++value);
         check_adapter(adapter);
     }
+}
+
+/* The first use of a client takes tables of its domain: an idle program makes room for them, too. */
+static void memory_for_a_domain(void **state)
+{
+    const uint64_t second = drvrig_program(&rig, client, 1, KERNEL, 0x100);
+    struct drv_client *other = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+    struct ane_program_prepare prepare;
+
+    (void)state;
+    for (unsigned at = 1; at < 4; at++) {
+        works();
+        rig.alloc_fails_at = rig.alloc_calls + at;
+        if (drvrig_prepare(other, second, &prepare))
+            fail_msg("allocation %u: %s", at, drv_last_error(rig.driver));
+        drv_client_close(other);
+        other = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+        rig.alloc_fails_at = 0;
+    }
+    drv_client_close(other);
 }
 
 /*
@@ -453,6 +541,10 @@ int main(void)
         CASE(memory_runs_out_anywhere),
         CASE(two_callers_wire_one_program),
         CASE(two_callers_want_one_slot),
+        CASE(memory_for_a_domain),
+        CASE(asleep_in_a_wait),
+        CASE(asleep_before_a_request_is_sent),
+        CASE(two_callers_start_one_process),
         CASE(destroyed_beside_a_close),
         CASE(a_firmware_that_keeps_a_process),
         CASE(an_instance_of_a_base_that_is_refused),

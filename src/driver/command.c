@@ -101,6 +101,8 @@ static bool post_command_in_turn(struct drv *d, const struct drv_command_args *a
 
     if (d->ready && !d->command_waiters && drv_command_post(d, args, answer))
         return true;
+    if (d->asleep)
+        drv_recovery_wake(d); /* it fell asleep while this call waited for something else */
     drv_waiter_append(&d->command_waiters, &waiter);
     do {
         posted = d->ready && d->command_waiters == &waiter && drv_command_post(d, args, answer);

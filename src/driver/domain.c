@@ -38,6 +38,7 @@ void drv_domain_close(struct drv *d, struct drv_domain *domain)
     drv_mapper_point_streams(d, domain, false);
     drv_protection_close(d, domain);
     drv_space_clear(&domain->space);
+    domain->mappings = 0; /* those of parked processes go with the tables */
 }
 
 static struct drv_domain *find_free_domain(struct drv *d)

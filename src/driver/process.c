@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Processes. A process is in exactly one state, which only set_state() changes. Text, kernel and constants of
- * its program are mapped in its client's domain while it is STARTING or LIVE; `id` is its slot while it is
- * LIVE, and none otherwise. A caller that starts or uses a process has it pinned; while it is pinned for
+ * its program are mapped in its client's domain (placement.c) while it is STARTING or LIVE, and after a start
+ * that failed until its caller has run, or the next start; `id` is its slot while it is LIVE, and none
+ * otherwise. A caller that starts or uses a process has it pinned; while it is pinned for
  * that, it is neither parked nor ended.
  *
  * A process the firmware has, or may have, without a client's process for it is a ghost: counted in its
@@ -10,7 +11,6 @@
  */
 #include "driver/process.h"
 
-#include <errno.h>
 #include <inttypes.h>
 
 #include "base/alloc.h"
@@ -22,7 +22,7 @@
 #include "driver/instance.h"
 #include "driver/lifecycle.h"
 #include "driver/load.h"
-#include "driver/mapping.h"
+#include "driver/placement.h"
 #include "driver/program.h"
 #include "driver/reclaim.h"
 #include "driver/statistics.h"
@@ -118,54 +118,6 @@ void drv_process_remove(struct drv_process *process)
     base_free(process);
 }
 
-/* What the engine reads of a program, and where a process has it in its client's domain. */
-struct part {
-    const struct drv_block *block;
-    uint64_t *iova;
-};
-#define PARTS 3u
-static void list_parts(struct drv_process *process, struct part part[PARTS])
-{
-    const struct drv_program *program = process->program;
-
-    part[0] = (struct part){&program->text, &process->text};
-    part[1] = (struct part){&program->kernel, &process->kernel};
-    part[2] = (struct part){&program->constants, &process->constants};
-}
-
-static void unmap_program(struct drv *d, struct drv_domain *domain, struct drv_process *process)
-{
-    struct part part[PARTS];
-
-    list_parts(process, part);
-    for (unsigned i = 0; i < PARTS; i++) {
-        if (*part[i].iova)
-            drv_mapping_displace(d, domain, *part[i].iova, part[i].block->bytes);
-        *part[i].iova = 0;
-    }
-}
-
-/* They have addresses of their own for every process, also where instances share the pages. */
-static int map_program(struct drv *d, struct drv_domain *domain, struct drv_process *process)
-{
-    struct part part[PARTS];
-    int status = 0;
-
-    list_parts(process, part);
-    for (unsigned i = 0; i < PARTS && !status; i++) {
-        const struct drv_block *block = part[i].block;
-        uint64_t iova = 0;
-
-        if (block->bytes)
-            status = drv_mapping_place(d, domain, block->usage, &block->pages, DRV_SPACE_HIGH, &iova);
-        if (!status)
-            *part[i].iova = iova;
-    }
-    if (status)
-        unmap_program(d, domain, process);
-    return status;
-}
-
 static void created(void *context, const struct pr_command_header *reply)
 {
     struct drv_process *process = context;
@@ -252,7 +204,7 @@ void drv_process_reap(struct drv *d)
 }
 
 /* The start failed, whatever the firmware may have done. */
-static void undo_start(struct drv_process *process, struct drv_domain *domain)
+static void undo_start(struct drv_process *process)
 {
     struct drv *d = process->client->driver;
     uint32_t unnoticed = process->id; /* an answer without an interrupt: the firmware did create it */
@@ -260,49 +212,9 @@ static void undo_start(struct drv_process *process, struct drv_domain *domain)
     process->id = PR_NO_ID;
     if (process->state != DRV_PROCESS_PARKED)
         set_state(process, DRV_PROCESS_PARKED);
-    unmap_program(d, domain, process);
+    drv_placement_unmap(process);
     if (unnoticed != PR_NO_ID)
         terminate_process(d, process->program, unnoticed);
-}
-
-static void add_own(struct pr_body_process *body, uint32_t index, uint64_t address, uint64_t bytes)
-{
-    if (bytes)
-        body->buffer[body->buffers++] =
-            (struct pr_process_buffer){.index = index, .address = address, .bytes = bytes};
-}
-
-/* The program's own buffers at their addresses in the client's domain; how long the body is. */
-static uint32_t write_body(struct pr_body_process *body, const struct drv_domain *domain,
-                           const struct drv_process *process)
-{
-    const struct drv_program *program = process->program;
-
-    body->stream = drv_domain_stream(domain) | PR_PROCESS_USER_BITS(process->client->number);
-    body->buffers = 0;
-    add_own(body, PR_PROCESS_TEXT, process->text, program->text.bytes);
-    add_own(body, PR_PROCESS_KERNEL, process->kernel, program->kernel.bytes);
-    for (uint32_t i = 0; i < program->procedures; i++) {
-        const struct drv_procedure *p = &program->procedure[i];
-
-        add_own(body, p->constants_index, process->constants + p->constants.offset, p->constants.bytes);
-    }
-    return PR_PROCESS_BYTES(body->buffers);
-}
-
-static IOReturn map_refused(const struct drv_process *process, const struct drv_domain *domain, int status)
-{
-    const struct drv_program *program = process->program;
-    struct drv *d = program->driver;
-
-    if (status != -ENOSPC)
-        return drv_refuse(d, kIOReturnNoMemory, "Program prepare: no memory for page tables.");
-    return drv_refuse(
-        d, kIOReturnNoResources,
-        "Program prepare: text, kernel and constants of %" PRIu64 " bytes do not fit: what must be mapped "
-        "at once takes %" PRIu64 " of the %" PRIu64 " bytes of device addresses of domain %u.",
-        program->text.bytes + program->kernel.bytes + program->constants.bytes,
-        drv_space_used(&domain->space), domain->space.end - domain->space.first, domain->number);
 }
 
 /* The firmware said that it has the process; `boots` is from before it was asked. */
@@ -323,7 +235,6 @@ static IOReturn start_process(struct drv_process *process)
 {
     struct drv *d = process->client->driver;
     struct drv_program *program = process->program;
-    struct drv_domain *domain = process->client->domain;
     _Alignas(8) uint8_t bytes[DRV_PROCESS_BYTES];
     struct pr_body_process *body = (void *)bytes;
     struct drv_command_args args = {.id = PR_CMD_CREATE_PROCESS,
@@ -336,23 +247,29 @@ static IOReturn start_process(struct drv_process *process)
                                     .late_context = program};
     enum drv_command_end end;
     uint64_t boots;
+    uint32_t attempt;
     IOReturn result;
-    int status;
 
-    status = map_program(d, domain, process);
-    if (status)
-        return map_refused(process, domain, status);
-    args.bytes = write_body(body, domain, process);
+    drv_placement_unmap(process); /* of an attempt that has failed, whose caller has not run since */
+    result = drv_placement_map(process);
+    if (result)
+        return result;
+    args.bytes = drv_placement_describe(process, body);
     set_state(process, DRV_PROCESS_STARTING);
+    attempt = ++process->attempts;
     program->ghosts++;
     boots = d->stats.boots;
     result = drv_command_run(d, &args, &end);
     if (end == DRV_COMMAND_NOT_SENT)
         program->ghosts--;
+    if (process->attempts != attempt)
+        return result; /* this one was over, and another caller has started the process */
+    if (!result && process->state == DRV_PROCESS_PARKED && d->asleep)
+        return result; /* it was started, and the device fell asleep: the caller starts it again */
     if (!result && process->state != DRV_PROCESS_LIVE)
         result = refuse_unstarted(process, boots);
     if (result)
-        undo_start(process, domain);
+        undo_start(process);
     return result;
 }
 
@@ -364,10 +281,10 @@ void drv_process_lose_all(struct drv_client *client)
         drv_chain_lose_all(process);
         process->old_id = PR_NO_ID;
         if (process->restore)
-            unmap_program(client->driver, client->domain, process); /* it was being started again */
+            drv_placement_unmap(process); /* it was being started again */
         if (process->state != DRV_PROCESS_LIVE)
             continue;
-        unmap_program(client->driver, client->domain, process);
+        drv_placement_unmap(process);
         process->id = PR_NO_ID;
         process->restore = process->pins;
         set_state(process, DRV_PROCESS_PARKED);
@@ -384,11 +301,11 @@ bool drv_process_post(struct drv_process *process, struct pr_body_process *body,
                                     .reply = created,
                                     .context = process};
 
-    if (map_program(d, process->client->domain, process))
+    if (drv_placement_map(process))
         return false;
-    args.bytes = write_body(body, process->client->domain, process);
+    args.bytes = drv_placement_describe(process, body);
     if (!drv_command_post(d, &args, answer)) {
-        unmap_program(d, process->client->domain, process);
+        drv_placement_unmap(process);
         return false;
     }
     set_state(process, DRV_PROCESS_STARTING);
@@ -399,7 +316,7 @@ bool drv_process_post(struct drv_process *process, struct pr_body_process *body,
 void drv_process_posted(struct drv_process *process)
 {
     if (process->state != DRV_PROCESS_LIVE)
-        unmap_program(process->client->driver, process->client->domain, process);
+        drv_placement_unmap(process);
 }
 
 void drv_process_pin(struct drv_process *process)
@@ -448,9 +365,9 @@ IOReturn drv_process_run(struct drv_process *process, struct drv_deadline *deadl
             exhausted = !drv_reclaim_slot(client->driver); /* which waits: others may have started it */
         } else {
             result = start_process(process);
-            if (result == kIOReturnNoMemory && drv_reclaim_one(client->driver))
-                result = kIOReturnSuccess;
         }
+        if (result == kIOReturnNoMemory && drv_reclaim_one(client->driver))
+            result = kIOReturnSuccess;
     }
     return result;
 }
@@ -505,7 +422,7 @@ void drv_process_end(struct drv_process *process)
     id = process->old_id; /* none, if the firmware was restarted meanwhile */
     process->old_id = PR_NO_ID;
     if (live)
-        unmap_program(d, client->domain, process);
+        drv_placement_unmap(process);
     drop_buffers(process);
     if (id != PR_NO_ID)
         terminate_process(d, process->program, id);
@@ -543,7 +460,7 @@ void drv_process_rest_all(struct drv_program *program)
             set_state(process, DRV_PROCESS_PARKED);
             process->old_id = process->id;
             process->id = PR_NO_ID;
-            unmap_program(program->driver, process->client->domain, process);
+            drv_placement_unmap(process);
             drop_buffers(process);
         }
 }

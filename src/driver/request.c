@@ -457,7 +457,9 @@ static IOReturn make_request(struct drv_client *client, const struct ane_request
         result = drv_bind_request(r, request, deadline);
     if (!result)
         drv_spend(d, PR_TIMING_BUILD_NS);
-    /* The firmware may have been restarted meanwhile. */
+    /* The device may have fallen asleep meanwhile, or the firmware been restarted. */
+    if (!result && d->asleep)
+        result = drv_process_run(process, deadline);
     if (!result && process->state != DRV_PROCESS_LIVE)
         result = refuse_lost(process);
     if (result) {

@@ -156,6 +156,28 @@ static void lose_patience(struct explorer_run *run)
     mach_lock_leave(&run->lock);
 }
 
+/* A quiet wait, which others complete: it does not drive, and they do not need it to. */
+static void await_a_quietly(struct explorer_run *run)
+{
+    struct mach_deadline deadline = {.wall = true, .quiet = true, .ns = MACH_HOST_FOREVER};
+
+    mach_lock_enter(&run->lock);
+    explorer_expect(mach_lock_wait(&run->lock, &run->flag[0], &deadline) == 0 && run->flag[0],
+                    "a quiet wait ended without its event");
+    mach_lock_leave(&run->lock);
+}
+
+static void lose_patience_quietly(struct explorer_run *run)
+{
+    struct mach_deadline deadline = {.wall = true, .quiet = true, .ns = 100};
+    int status;
+
+    mach_lock_enter(&run->lock);
+    status = mach_lock_wait(&run->lock, &run->flag[0], &deadline);
+    explorer_expect(status == (run->flag[0] ? 0 : -ETIMEDOUT), "a wait's answer is not what happened");
+    mach_lock_leave(&run->lock);
+}
+
 /* Injected: released at 5, it arms its own event and waits, then looks at the time. */
 static bool released;
 
@@ -206,6 +228,13 @@ static const struct explorer_scenario scenarios[] = {
     {"a caller about to act", NULL, 3, {request_then_complete_b, await_b_in_virtual_time, request_c}, false},
     {"impatience, a request and a close", NULL, 3, {lose_patience, request_b, close_both}, true},
     {"two impatient and a close", NULL, 3, {lose_patience, lose_patience, close_both}, true},
+    {"a quiet wait, a request and a close", NULL, 3, {await_a_quietly, request_b, close_both}, false},
+    {"a quiet wait and two requests", NULL, 3, {await_a_quietly, request_a, request_b}, false},
+    {"quiet impatience, a request and a close",
+     NULL,
+     3,
+     {lose_patience_quietly, request_b, close_both},
+     true},
     {"an injected call, a run and a request",
      announce_injected,
      3,

@@ -145,7 +145,7 @@ void drv_client_idle(struct drv_client *client)
 {
     count_busy(client, -1);
     if (client->idle)
-        drv_domain_freed(client->driver);
+        drv_domain_idle(client);
 }
 
 /* The gate is held. The last call stays counted until the client is torn down, so that no other begins to. */

@@ -55,6 +55,14 @@ static bool may_be_evicted(const struct drv_client *client)
     return !client->pinned && !drv_client_is_released(client);
 }
 
+/* Between two requests of its turn. A client that sends none has no turn. */
+static bool has_turn(const struct drv_domain *domain)
+{
+    uint64_t requests = domain->client->completed - domain->completed;
+
+    return requests && requests < DRV_TURN_REQUESTS;
+}
+
 /* Clients with an instance that is to stay wired are evicted last. */
 static bool goes_before(const struct drv_domain *a, const struct drv_domain *b)
 {
@@ -63,15 +71,19 @@ static bool goes_before(const struct drv_domain *a, const struct drv_domain *b)
     return wired[0] == wired[1] ? a->lent < b->lent : wired[1];
 }
 
-/* The one that has been lent longest, of clients with nothing under way or, with `busy`, of any. */
-static struct drv_domain *find_oldest_domain(struct drv *d, bool busy)
+/*
+ * The one that has been lent longest, of clients with nothing under way or, with `busy`, of any; and without
+ * a turn or, with `turns`, of any.
+ */
+static struct drv_domain *find_oldest_domain(struct drv *d, bool busy, bool turns)
 {
     struct drv_domain *oldest = NULL;
 
     for (unsigned i = 1; i < PR_DART_DOMAINS; i++) {
         struct drv_domain *domain = &d->domain[i];
 
-        if (!domain->client || !may_be_evicted(domain->client) || (domain->client->busy && !busy))
+        if (!domain->client || !may_be_evicted(domain->client) || (domain->client->busy && !busy) ||
+            (!turns && has_turn(domain)))
             continue;
         if (!oldest || goes_before(domain, oldest))
             oldest = domain;
@@ -84,15 +96,23 @@ void drv_domain_freed(struct drv *d)
     drv_waiter_wake_first(&d->domain_waiters);
 }
 
+void drv_domain_idle(struct drv_client *client)
+{
+    struct drv_waiter *first = client->driver->domain_waiters;
+
+    if (first && (first->impatient || !client->domain || !has_turn(client->domain)))
+        first->done = true;
+}
+
 /* One at a time: it is enough for the first in the line. */
-static void ask_to_yield(struct drv *d)
+static void ask_to_yield(struct drv *d, bool turns)
 {
     struct drv_domain *oldest;
 
     for (unsigned i = 1; i < PR_DART_DOMAINS; i++)
         if (d->domain[i].client && d->domain[i].client->yielding)
             return;
-    oldest = find_oldest_domain(d, true);
+    oldest = find_oldest_domain(d, true, turns);
     if (oldest)
         oldest->client->yielding = true;
 }
@@ -134,6 +154,7 @@ static IOReturn lend_domain(struct drv_client *client, struct drv_domain *domain
         return drv_refuse(d, kIOReturnNoMemory, "No memory for the page table of domain %u.", domain->number);
     domain->client = client;
     domain->lent = ++d->loans;
+    domain->completed = client->completed;
     client->domain = domain;
     drv_waiter_wake_client(&d->domain_waiters, client);
     SOC_TRACE(d->platform.trace, DRV_DOMAIN_LENT, domain->number, client->number, drv_domain_stream(domain));
@@ -166,11 +187,11 @@ static bool try_to_lend(struct drv_client *client, struct drv_waiter *waiter, IO
     struct drv_client *victim = NULL;
 
     if (!domain) {
-        domain = find_oldest_domain(d, false);
+        domain = find_oldest_domain(d, false, waiter->impatient);
         victim = domain ? domain->client : NULL;
     }
     if (!domain) {
-        ask_to_yield(d);
+        ask_to_yield(d, waiter->impatient);
         return false;
     }
     /* Out of the line first: eviction waits, and the next in the line may find another domain meanwhile. */
@@ -192,11 +213,36 @@ static IOReturn refuse_late(struct drv *d)
                       PR_DART_DOMAINS - 1);
 }
 
+/*
+ * Those before it in the line end its wait, and the first of them waits quietly for a bounded time only. So
+ * requests of others do not wake a thread each.
+ */
+static int wait_in_line(struct drv *d, struct drv_waiter *waiter, struct drv_deadline *deadline)
+{
+    int status;
+
+    deadline->quiet = d->domain_waiters != waiter;
+    status = drv_wait(d, &waiter->done, deadline);
+    deadline->quiet = false;
+    return status;
+}
+
+/* The first in the line, once; `steps` counts. */
+static void respect_turns(struct drv *d, struct drv_waiter *waiter, unsigned *steps)
+{
+    struct drv_deadline step = {.quiet = true, .ns = DRV_TURN_STEP_NS};
+    uint64_t completed = d->stats.completed;
+
+    if (drv_wait(d, &waiter->done, &step))
+        waiter->impatient = ++*steps == DRV_TURN_STEPS || d->stats.completed == completed;
+}
+
 IOReturn drv_domain_lend(struct drv_client *client, struct drv_deadline *deadline)
 {
     struct drv *d = client->driver;
     struct drv_waiter waiter = {.client = client};
     IOReturn result = kIOReturnSuccess;
+    unsigned steps = 0;
 
     if (client->domain)
         return kIOReturnSuccess;
@@ -209,7 +255,9 @@ IOReturn drv_domain_lend(struct drv_client *client, struct drv_deadline *deadlin
         if (d->domain_waiters == &waiter && try_to_lend(client, &waiter, &result))
             break;
         waiter.done = false;
-        if (drv_wait(d, &waiter.done, deadline)) {
+        if (d->domain_waiters == &waiter && !waiter.impatient) {
+            respect_turns(d, &waiter, &steps);
+        } else if (wait_in_line(d, &waiter, deadline)) {
             result = client->domain ? kIOReturnSuccess : refuse_late(d);
             break;
         }
@@ -232,7 +280,7 @@ IOReturn drv_domain_await_turn(struct drv_client *client, struct drv_deadline *d
             result = refuse_closed(client);
         else if (d->domain_waiters == &waiter)
             stop_yielding(client); /* those who asked have been served or have left */
-        else if (drv_wait(d, &waiter.done, deadline))
+        else if (wait_in_line(d, &waiter, deadline))
             result = refuse_late(d);
     }
     drv_waiter_remove(&d->domain_waiters, &waiter);

@@ -16,9 +16,9 @@ int drv_domain_open(struct drv *driver, struct drv_domain *domain);
 void drv_domain_close(struct drv *driver, struct drv_domain *domain);
 
 /*
- * Gives the client a domain if it has none: a free one, or that of a client with nothing under way. Waits
- * until there is one, first come, first served; meanwhile the client that has held its domain longest is
- * asked to yield. The caller holds the client busy, so that it keeps what it got.
+ * Gives the client a domain if it has none: a free one, or that of a client with nothing under way and
+ * without a turn (DRV_TURN_REQUESTS). Waits until there is one, first come, first served; meanwhile the
+ * client that has held its domain longest is asked to yield. The caller holds the client busy, so that it keeps what it got.
  */
 IOReturn drv_domain_lend(struct drv_client *client, struct drv_deadline *deadline);
 /*
@@ -30,7 +30,9 @@ IOReturn drv_domain_await_turn(struct drv_client *client, struct drv_deadline *d
 void drv_domain_keep(struct drv_client *client);
 /* Takes it back with all its mappings. */
 void drv_domain_return(struct drv_client *client);
-/* A domain may have become free or idle: the first in the line tries again. */
+/* The client has nothing under way: unless it has its turn, the first in the line tries again. */
+void drv_domain_idle(struct drv_client *client);
+/* A domain may have become free: the first in the line tries again. */
 void drv_domain_freed(struct drv *driver);
 
 #endif

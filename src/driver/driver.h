@@ -33,6 +33,7 @@ struct pr_kext;
  */
 struct drv_deadline {
     bool timer;
+    bool quiet; /* only other callers can end the wait: the platform need not let the machine run for it */
     uint64_t ns;
     uint64_t at; /* the platform's: 0 until the first wait */
 };

@@ -22,6 +22,7 @@ struct drv_waiter {
     struct drv_process *process; /* for which it waits; NULL where the line does not ask */
     struct drv_request *request; /* what it waited for, handed over with `done` */
     bool done;
+    bool impatient; /* for a domain: turns of clients that have one count no longer */
     bool cancelled; /* by a restart of the firmware: it leaves the line with nothing */
 };
 void drv_waiter_append(struct drv_waiter **line, struct drv_waiter *waiter);

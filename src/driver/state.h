@@ -42,7 +42,15 @@
 _Static_assert(DRV_REQUESTS == DRV_WATCHES, "one number");
 _Static_assert(DRV_CELL_BYTES >= PR_CALL_BYTES(PR_CALL_BUFFERS_MAX), "a call fits into a cell");
 
-#define DRV_CLIENT_PAGES ((8ull << 30) / PR_PAGE_BYTES) /* a client may have (chosen): 8 GiB */
+/*
+ * A client that has completed a request in a domain keeps it for its turn, a number of requests, also when it
+ * is idle in between (chosen): to change hands costs as much as many requests. Who waits for a domain
+ * respects turns for a few steps, and until a step passes in which no request of any client completes.
+ */
+#define DRV_TURN_REQUESTS 64u
+#define DRV_TURN_STEP_NS  200000u
+#define DRV_TURN_STEPS    10u
+#define DRV_CLIENT_PAGES  ((8ull << 30) / PR_PAGE_BYTES) /* a client may have (chosen): 8 GiB */
 
 #define DRV_HOLDERS       64u /* slots of a host-to-controller ring, at most */
 #define DRV_SHARED_BLOCKS 16u
@@ -64,6 +72,7 @@ struct drv_domain {
     uint32_t streams;          /* bitmap of its stream slots */
     struct drv_client *client; /* to whom it is lent */
     uint64_t lent;             /* serial number of the loan: the smallest is the oldest */
+    uint64_t completed;        /* by its client, at the loan */
     struct drv_tables *tables; /* of the page-protection layer; NULL while the domain is not in use */
     struct drv_space space;
     uint32_t mappings; /* live ones: what retains its mapper */

@@ -85,11 +85,12 @@ static uint64_t sweep(struct mach_lock *lock)
     return lock->runs ? sweep_kind(lock, true) : earliest;
 }
 
+/* Of those that may be woken to drive. */
 static struct mach_waiter *first_asleep(const struct mach_lock *lock)
 {
     struct mach_waiter *waiter = lock->waiters;
 
-    while (waiter && !waiter->asleep)
+    while (waiter && (!waiter->asleep || waiter->quiet))
         waiter = waiter->next;
     return waiter;
 }
@@ -245,7 +246,7 @@ static void wait_on(struct mach_lock *lock, struct mach_waiter *waiter)
     lock->acting -= waiter->injected;
     append(lock, waiter);
     while (!waiter->over) {
-        if (!lock->driving)
+        if (!lock->driving && !waiter->quiet)
             drive(lock, waiter);
         if (!waiter->over)
             sleep_outside(lock, waiter);
@@ -268,6 +269,7 @@ int mach_lock_wait(struct mach_lock *lock, const bool *done, struct mach_deadlin
         return 0;
     if (deadline->wall) {
         waiter.wall = deadline->ns == MACH_HOST_FOREVER ? NULL : deadline;
+        waiter.quiet = deadline->quiet;
     } else {
         if (!deadline->at)
             deadline->at = virtual_end(lock, deadline->ns);

@@ -4,8 +4,8 @@
  * itself; while another thread drives, it sleeps on a word of its own (leader and followers). A thread that
  * is alone makes no system call.
  *
- * Invariant, whenever the mutex is free: if a sleeper's wait is over, or there is a sleeper and something
- * left to drive (an event of the clock, or a deadline in virtual time), then some thread drives, is on its
+ * Invariant, whenever the mutex is free: if a sleeper's wait is over, or there is a sleeper that is not quiet
+ * and something left to drive (an event of the clock, or a deadline in virtual time), then some thread drives, is on its
  * way in, or is an injected call that runs. Each of these settles the rest when it releases the mutex: it
  * wakes the sleepers whose wait is over, and one more to drive when no other thread will. tests/test_lock.c
  * explores all schedules of three threads over this file.
@@ -23,6 +23,7 @@
  */
 struct mach_deadline {
     bool wall;
+    bool quiet;  /* wall alone: only other callers can end the wait, so its thread does not drive */
     uint64_t ns; /* MACH_HOST_FOREVER: none */
     uint64_t at; /* its end; 0 until it begins */
 };
@@ -34,6 +35,7 @@ struct mach_deadline {
 struct mach_waiter {
     struct mach_waiter *next;
     const bool *done;
+    bool quiet;                 /* it is not woken to drive */
     bool until_idle;            /* mach_lock_run: an idle machine ends the wait */
     uint64_t virtual_at;        /* UINT64_MAX: no deadline in virtual time */
     struct mach_deadline *wall; /* NULL: no deadline in wall time */

@@ -66,8 +66,10 @@ static int system_wait(void *context, const bool *done, struct drv_deadline *dea
     int status;
 
     if (deadline)
-        own = (struct mach_deadline){
-            .wall = !deadline->timer && !m->closed_clock, .ns = deadline->ns, .at = deadline->at};
+        own = (struct mach_deadline){.wall = !deadline->timer && !m->closed_clock,
+                                     .quiet = deadline->quiet,
+                                     .ns = deadline->ns,
+                                     .at = deadline->at};
     status = mach_lock_wait(&m->lock, done, &own);
     if (deadline)
         deadline->at = own.at;

@@ -108,14 +108,20 @@ static inline void fuzz_session_call(const struct fuzz_session *session, uint16_
     require(fuzz_session_reply(session, &head, reply) && head.status == 0 && head.type == type);
 }
 
+/* But for pipes: the service makes none, and the fuzzer's symbolizer has some from its first report on. */
 static inline unsigned fuzz_descriptors(void)
 {
     DIR *folder = opendir("/proc/self/fd");
+    const struct dirent *entry;
     unsigned count = 0;
 
     require(folder);
-    while (readdir(folder))
-        count++;
+    while ((entry = readdir(folder))) {
+        char target[8] = "";
+        ssize_t size = readlinkat(dirfd(folder), entry->d_name, target, sizeof(target) - 1);
+
+        count += size > 0 && strncmp(target, "pipe:", 5) != 0;
+    }
     closedir(folder);
     return count;
 }

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/printable.h"
+
 #define LINE 1024u
 
 /* The journal names the file that it reads from: JOURNAL_STREAM=device:inode. */
@@ -41,9 +43,7 @@ __attribute__((format(printf, 1, 0))) static void write_line(const char *format,
     used += (size_t)length;
     if (used > sizeof(line) - 2)
         used = sizeof(line) - 2;
-    for (size_t i = 0; i < used; i++)
-        if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
-            line[i] = '?';
+    base_printable_make(line, used);
     line[used++] = '\n';
     (void)!write(STDERR_FILENO, line, used);
 }

@@ -4,6 +4,7 @@
  * client, one call of the ring, room for records.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 
 #include "iorig.h"
 #include "protocol/entitlement.h"
+#include "service/log.h"
 #include "service/peer.h"
 #include "support.h"
 #include "svcrig.h"
@@ -358,6 +360,58 @@ static void test_records_have_room(void **state)
     leave(&client);
 }
 
+/* ---- The log ---- */
+
+/* A client chooses the path of its executable; the log's reader may be a terminal. */
+static void test_a_line_of_the_log_has_no_commands(void **state)
+{
+    const char *const end = " a?b?[2Jc\302?2Jd?2Je\u201c\u00fcf\n"; /* after the time */
+    int files[2], before = dup(STDERR_FILENO);
+    char line[256] = "";
+    ssize_t size;
+
+    (void)state;
+    assert_int_equal(pipe(files), 0);
+    dup2(files[1], STDERR_FILENO);
+    svc_log("%s", "a\nb\033[2Jc\302\2332Jd\2332Je\u201c\u00fcf");
+    dup2(before, STDERR_FILENO);
+    size = read(files[0], line, sizeof(line) - 1);
+    close(files[0]);
+    close(files[1]);
+    close(before);
+    assert_true(size > (ssize_t)strlen(end));
+    assert_string_equal(line + size - strlen(end), end);
+}
+
+/* A pager that is not moved on, or a terminal that is held: calls return, and the gap is stated later. */
+static void test_a_log_that_is_not_read_stops_nothing(void **state)
+{
+    int files[2], before = dup(STDERR_FILENO);
+    char text[32768] = "";
+    ssize_t size;
+
+    (void)state;
+    assert_int_equal(pipe(files), 0);
+    assert_true(fcntl(files[1], F_SETPIPE_SZ, 16384) > 0);
+    dup2(files[1], STDERR_FILENO);
+    alarm(20); /* against hanging */
+    for (unsigned i = 0; i < 400; i++)
+        svc_log("line %u of a service whose log is not read by any process at the moment", i);
+    size = read(files[0], text, sizeof(text));
+    svc_log("the last line");
+    alarm(0);
+    dup2(before, STDERR_FILENO);
+    assert_true(size > 0);
+    size = read(files[0], text, sizeof(text) - 1);
+    close(files[0]);
+    close(files[1]);
+    close(before);
+    assert_true(size > 0);
+    text[size] = '\0';
+    assert_non_null(strstr(text, "lines were left out\n"));
+    assert_non_null(strstr(text, "the last line\n"));
+}
+
 /* ---- Limits of the service ---- */
 
 /* One more than there may be; after one has left there is room again, and for the broker always. */
@@ -535,6 +589,8 @@ int main(void)
         cmocka_unit_test(test_a_call_of_the_ring_is_checked),
         cmocka_unit_test(test_a_late_call_meets_no_other_connection),
         cmocka_unit_test(test_records_have_room),
+        cmocka_unit_test(test_a_line_of_the_log_has_no_commands),
+        cmocka_unit_test(test_a_log_that_is_not_read_stops_nothing),
         cmocka_unit_test(test_clients_have_a_limit),
         cmocka_unit_test(test_a_user_leaves_room_for_others),
         cmocka_unit_test(test_what_the_broker_has_counts_as_its_clients),

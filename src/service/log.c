@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A reader of the log that has stopped, such as a pager or a terminal, must not stop the service: a line that
+ * stderr has no room for is left out, and counted.
+ */
 #include "service/log.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -10,7 +15,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/printable.h"
+
 #define LINE 1024u
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows, and of stderr */
+static time_t second;                                    /* of the last line about a client */
+static unsigned lines;                                   /* of that second */
+static unsigned missing;                                 /* lines that were left out */
 
 /* The journal names the file that it reads from: JOURNAL_STREAM=device:inode. */
 static bool stderr_is_journal(void)
@@ -23,9 +35,10 @@ static bool stderr_is_journal(void)
            file.st_dev == device && file.st_ino == inode;
 }
 
-__attribute__((format(printf, 1, 0))) static void write_line(const char *format, va_list args)
+/* How long the line is; 0 when it cannot be made. */
+__attribute__((format(printf, 2, 0))) static size_t make_line(char line[LINE], const char *format,
+                                                              va_list args)
 {
-    char line[LINE];
     size_t used = 0;
     int length;
 
@@ -33,19 +46,50 @@ __attribute__((format(printf, 1, 0))) static void write_line(const char *format,
         time_t now = time(NULL);
         struct tm parts;
 
-        used = strftime(line, sizeof(line), "%Y-%m-%d %H:%M:%S ", localtime_r(&now, &parts));
+        used = strftime(line, LINE, "%Y-%m-%d %H:%M:%S ", localtime_r(&now, &parts));
     }
-    length = vsnprintf(line + used, sizeof(line) - used - 1, format, args);
+    length = vsnprintf(line + used, LINE - used - 1, format, args);
     if (length < 0)
-        return;
+        return 0;
     used += (size_t)length;
-    if (used > sizeof(line) - 2)
-        used = sizeof(line) - 2;
-    for (size_t i = 0; i < used; i++)
-        if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
-            line[i] = '?';
+    if (used > LINE - 2)
+        used = LINE - 2;
+    base_printable_make(line, used);
     line[used++] = '\n';
-    (void)!write(STDERR_FILENO, line, used);
+    return used;
+}
+
+/* With the lock held: false when it would have to wait. A pipe that takes anything takes a line. */
+__attribute__((format(printf, 1, 0))) static bool write_line(const char *format, va_list args)
+{
+    struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
+    char line[LINE];
+
+    if (poll(&out, 1, 0) == 0)
+        return false;
+    (void)!write(STDERR_FILENO, line, make_line(line, format, args));
+    return true;
+}
+
+/* With the lock held. */
+__attribute__((format(printf, 1, 2))) static bool write_words(const char *format, ...)
+{
+    va_list args;
+    bool written;
+
+    va_start(args, format);
+    written = write_line(format, args);
+    va_end(args);
+    return written;
+}
+
+/* With the lock held: first how many lines are missing before it. */
+__attribute__((format(printf, 1, 0))) static void write_next(const char *format, va_list args)
+{
+    if (missing && write_words("%u lines were left out", missing))
+        missing = 0;
+    if (!write_line(format, args))
+        missing++;
 }
 
 void svc_log(const char *format, ...)
@@ -53,41 +97,34 @@ void svc_log(const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    write_line(format, args);
+    pthread_mutex_lock(&lock);
+    write_next(format, args);
+    pthread_mutex_unlock(&lock);
     va_end(args);
 }
 
-/* Whether this second has room for a line; *left_out is how many earlier ones had none. */
-static bool has_room(unsigned *left_out)
+/* With the lock held: whether this second has room for a line about a client. */
+static bool has_room(void)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static time_t second;
-    static unsigned lines, missing;
     time_t now = time(NULL);
-    bool room;
 
-    pthread_mutex_lock(&lock);
     if (now != second) {
         second = now;
         lines = 0;
     }
-    room = lines++ < SVC_LOG_LINES;
-    *left_out = room ? missing : 0;
-    missing = room ? 0 : missing + 1;
-    pthread_mutex_unlock(&lock);
-    return room;
+    return lines++ < SVC_LOG_LINES;
 }
 
 void svc_log_client(const char *format, ...)
 {
-    unsigned left_out;
     va_list args;
 
-    if (!has_room(&left_out))
-        return;
-    if (left_out)
-        svc_log("%u lines about clients were left out", left_out);
     va_start(args, format);
-    write_line(format, args);
+    pthread_mutex_lock(&lock);
+    if (has_room())
+        write_next(format, args);
+    else
+        missing++;
+    pthread_mutex_unlock(&lock);
     va_end(args);
 }

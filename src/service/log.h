@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The service's log: one line on stderr for each event worth knowing, whole or not at all, from any thread.
+ * A line that stderr has no room for is left out: no call here waits for a reader.
  * Lines begin with the time unless stderr is the journal, which has a clock of its own.
  */
 #ifndef SERVICE_LOG_H

@@ -174,7 +174,7 @@ static int enter_table(struct svc_peer *session, struct base_error *error)
 {
     struct svc_service *service = session->service;
     const bool broker = session->role == PR_SERVICE_ROLE_BROKER;
-    unsigned row = broker ? SVC_PROCESSES : 0, end = broker ? SVC_ROWS : SVC_PROCESSES, own = 0;
+    unsigned row = broker ? SVC_PROCESSES : 0, end = broker ? SVC_ROWS : SVC_PROCESSES, own = 0, all;
 
     pthread_mutex_lock(&service->lock);
     for (unsigned i = 0; i < SVC_ROWS; i++)
@@ -189,12 +189,13 @@ static int enter_table(struct svc_peer *session, struct base_error *error)
         if (broker)
             service->broker = session;
     }
+    all = service->sessions;
     pthread_mutex_unlock(&service->lock);
     if (row < SVC_ROWS)
         return 0;
     return base_fail(error, ENOSPC,
                      "The service has %u connections, of which user %u has %u; the limits are %u and %u.",
-                     service->sessions, (unsigned)session->uid, own, SVC_PROCESSES, PR_SERVICE_USER);
+                     all, (unsigned)session->uid, own, SVC_PROCESSES, PR_SERVICE_USER);
 }
 
 static void leave_table(struct svc_peer *session)

@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/packet.h"
+#include "base/printable.h"
 
 #define ANSWER_SECONDS 10 /* a service that is slower than this does not answer */
 
@@ -23,9 +24,7 @@ struct packet {
 static void clean(char *text, size_t size)
 {
     text[size - 1] = '\0';
-    for (; *text; text++)
-        if ((unsigned char)*text < ' ' || *text == 0x7f)
-            *text = '?';
+    base_printable_make(text, strlen(text));
 }
 
 static int check(struct packet *packet, long size, const struct pr_service_header *asked, size_t reply,

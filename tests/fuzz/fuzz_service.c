@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!fuzz_service.machine) {
         fuzz_service_make();
         serve_another();
-        descriptors = descriptors_count();
+        descriptors = fuzz_descriptors();
     }
     fuzz_session_begin(&session);
     while (size >= 4) {

@@ -149,7 +149,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_service_make();
         begin();
         fuzz_session_end(&session);
-        descriptors = descriptors_count();
+        descriptors = fuzz_descriptors();
     }
     begin();
     for (unsigned i = 0; i < CALLS && size > 1; i++) {

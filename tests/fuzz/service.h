@@ -6,6 +6,7 @@
 #ifndef TESTS_FUZZ_SERVICE_H
 #define TESTS_FUZZ_SERVICE_H
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/packet.h"
-#include "descriptors.h"
 #include "protocol/entitlement.h"
 #include "service/client.h"
 #include "service/log.h"
@@ -107,11 +107,29 @@ static inline void fuzz_session_call(const struct fuzz_session *session, uint16_
     require(fuzz_session_reply(session, &head, reply) && head.status == 0 && head.type == type);
 }
 
+/* But for pipes: the service makes none, and the fuzzer's symbolizer has some from its first report on. */
+static inline unsigned fuzz_descriptors(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    const struct dirent *entry;
+    unsigned count = 0;
+
+    require(folder);
+    while ((entry = readdir(folder))) {
+        char target[8] = "";
+        ssize_t size = readlinkat(dirfd(folder), entry->d_name, target, sizeof(target) - 1);
+
+        count += size > 0 && strncmp(target, "pipe:", 5) != 0;
+    }
+    closedir(folder);
+    return count;
+}
+
 /* As many as before. A thread of the fuzzer's looks into /proc now and then. */
 static inline bool fuzz_descriptors_are(unsigned count)
 {
     for (unsigned i = 0; i < 100; i++) {
-        if (descriptors_count() == count)
+        if (fuzz_descriptors() == count)
             return true;
         usleep(1000);
     }

@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/packet.h"
 #include "broker/order.h"
+#include "broker/turn.h"
 #include "brokerrig.h"
 #include "folder.h"
 #include "iorig.h"
@@ -368,6 +369,59 @@ static void service_that_ends(void **state)
     assert_int_equal(job_run(&job, "good", user(0, 503)), kIOReturnSuccess);
 }
 
+/* ---- Requests that are under way ---- */
+
+static void *take_turn(void *argument)
+{
+    struct base_error error;
+
+    return (void *)(intptr_t)brk_turn_take(argument, &error);
+}
+
+/*
+ * The requests of one user do not take all places, and there is a limit for all. One that waits goes on when
+ * another has ended, and ends with its client.
+ */
+static void turns_of_users(void **state)
+{
+    enum { USERS = 2, EACH = PR_BROKER_WAITING_USER, LAST = PR_BROKER_WAITING - EACH };
+    static struct brk_client client[USERS][EACH + 1];
+    struct brk_broker broker = {.lock = PTHREAD_MUTEX_INITIALIZER, .turn = PTHREAD_COND_INITIALIZER};
+    struct brk_client *const waits[] = {&client[0][EACH], &client[1][LAST]};
+    pthread_t thread[USERS];
+    struct base_error error;
+    void *status[USERS];
+
+    (void)state;
+    for (unsigned user = 0; user < USERS; user++)
+        for (unsigned i = 0; i <= EACH; i++) {
+            client[user][i] = (struct brk_client){.next = broker.clients, .broker = &broker};
+            client[user][i].who.uid = user;
+            broker.clients = &client[user][i];
+        }
+    for (unsigned user = 0; user < USERS; user++) {
+        for (unsigned i = 0; i < (user ? LAST : EACH); i++)
+            assert_int_equal(brk_turn_take(&client[user][i], &error), kIOReturnSuccess);
+        assert_int_equal(pthread_create(&thread[user], NULL, take_turn, waits[user]), 0);
+    }
+    for (unsigned waiters = 0; waiters < USERS; usleep(1000)) {
+        pthread_mutex_lock(&broker.lock);
+        waiters = broker.turn_waiters;
+        assert_false(waits[0]->waiting || waits[1]->waiting);
+        pthread_mutex_unlock(&broker.lock);
+    }
+    pthread_mutex_lock(&broker.lock);
+    waits[0]->gone = true;
+    pthread_cond_broadcast(&broker.turn);
+    pthread_mutex_unlock(&broker.lock);
+    pthread_join(thread[0], &status[0]);
+    assert_int_equal((IOReturn)(intptr_t)status[0], kIOReturnAborted);
+    brk_turn_give(&client[1][0]);
+    pthread_join(thread[1], &status[1]);
+    assert_int_equal((IOReturn)(intptr_t)status[1], kIOReturnSuccess);
+    assert_int_equal(broker.turn_waiters, 0);
+}
+
 /* ---- Clients that leave ---- */
 
 static unsigned kernel_clients(void)
@@ -593,6 +647,7 @@ int main(void)
         cmocka_unit_test(model_of_another_key),
         cmocka_unit_test(back_off),
         cmocka_unit_test(service_that_ends),
+        cmocka_unit_test(turns_of_users),
         cmocka_unit_test(leaves_during_a_compilation),
         cmocka_unit_test(leaves_before_the_compiler_ends),
         cmocka_unit_test(folder_that_is_none),

@@ -109,6 +109,7 @@ static int make_broker(int control, struct brk_broker **made)
     }
     pthread_mutex_init(&broker->lock, NULL);
     pthread_cond_init(&broker->left, NULL);
+    pthread_cond_init(&broker->turn, NULL);
     pthread_mutex_init(&broker->models.lock, NULL);
     pthread_mutex_init(&broker->contention.lock, NULL);
     pthread_mutex_init(&broker->contention.hints, NULL);
@@ -130,6 +131,7 @@ static void free_broker(struct brk_broker *broker)
     pthread_mutex_destroy(&broker->contention.hints);
     pthread_mutex_destroy(&broker->contention.lock);
     pthread_mutex_destroy(&broker->models.lock);
+    pthread_cond_destroy(&broker->turn);
     pthread_cond_destroy(&broker->left);
     pthread_mutex_destroy(&broker->lock);
     close(broker->wake);

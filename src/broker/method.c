@@ -17,6 +17,7 @@
 #include "broker/payload.h"
 #include "broker/resident.h"
 #include "broker/share.h"
+#include "broker/turn.h"
 
 /* ---- Load ---- */
 
@@ -148,23 +149,38 @@ static IOReturn release(struct brk_call *call)
 
 /* ---- Requests ---- */
 
-static IOReturn send_request(struct brk_call *call, const struct brk_instance *instance)
+static IOReturn send_request(struct brk_call *call, const struct ane_request *request)
 {
     const struct pr_broker_submit *submit = call->in;
-    const struct brk_device *device = &call->client->device;
-    struct ane_request request;
     size_t size = sizeof(struct ane_request_reply);
-    IOReturn result;
+    IOReturn result =
+        IOConnectCallMethod(call->client->device.connect, ANE_CONTROL_ProgramSendRequest, &submit->doorbell,
+                            1, request, sizeof(*request), NULL, NULL, call->out, &size);
 
-    memcpy(&request, submit->request, sizeof(request));
-    request.token = instance->about.program;
-    request.session = device->session;
-    result = IOConnectCallMethod(device->connect, ANE_CONTROL_ProgramSendRequest, &submit->doorbell, 1,
-                                 &request, sizeof(request), NULL, NULL, call->out, &size);
     return result ? brk_refuse(call->error, result, "%s", ane_machine_error()) : kIOReturnSuccess;
 }
 _Static_assert(sizeof(struct ane_request) == sizeof(((struct pr_broker_submit *)0)->request), "one size");
 _Static_assert(sizeof(struct ane_request_reply) == sizeof(struct pr_broker_submitted), "one size");
+
+static IOReturn send_in_turn(struct brk_call *call, const struct brk_instance *instance)
+{
+    const struct pr_broker_submit *submit = call->in;
+    struct brk_client *client = call->client;
+    struct ane_request request;
+    IOReturn result;
+
+    memcpy(&request, submit->request, sizeof(request));
+    request.token = instance->about.program;
+    request.session = client->device.session;
+    if (!request.wait_events)
+        return send_request(call, &request);
+    result = brk_turn_take(client, call->error);
+    if (result)
+        return result;
+    result = send_request(call, &request);
+    brk_turn_give(client);
+    return result;
+}
 
 static IOReturn submit(struct brk_call *call)
 {
@@ -181,7 +197,7 @@ static IOReturn submit(struct brk_call *call)
         return result;
     if (brk_contention_note(&client->broker->contention, client->party))
         eventfd_write(client->broker->wake, 1);
-    return send_request(call, instance);
+    return send_in_turn(call, instance);
 }
 
 /* ---- Who the caller is ---- */

@@ -48,6 +48,7 @@ static io_connect_t end_client(struct brk_broker *broker, uint64_t serial)
             client->gone = true;
             connect = brk_device_end(&client->device);
         }
+    pthread_cond_broadcast(&broker->turn);
     pthread_mutex_unlock(&broker->lock);
     return connect;
 }

@@ -132,6 +132,8 @@ struct brk_broker {
     int wake; /* an event descriptor: the monitor looks again */
     pthread_mutex_t lock;
     pthread_cond_t left; /* a client has ended */
+    pthread_cond_t turn; /* such a request has ended, or a client has left; turn.h */
+    unsigned turn_waiters;
     struct brk_client *clients;
     unsigned count;
     uint64_t serial; /* of the latest client */
@@ -164,11 +166,12 @@ struct brk_instance {
 
 /* A connection of a client, served by a thread of its own. */
 struct brk_client {
-    struct brk_client *next; /* under the broker's lock, with socket and gone */
+    struct brk_client *next; /* under the broker's lock, with socket, gone and waiting */
     struct brk_broker *broker;
     uint64_t serial;
     int socket;
-    bool gone; /* the monitor has seen it leave */
+    bool gone;    /* the monitor has seen it leave */
+    bool waiting; /* it has a request with wait events under way */
     struct pr_broker_client who;
     enum pr_broker_tier tier;
     struct brk_party *party;

@@ -28,13 +28,15 @@ struct pr_broker_none {
 };
 
 /* What the broker has room for, and keeps (chosen). */
-#define PR_BROKER_CLIENTS     256u           /* connections */
-#define PR_BROKER_TASK        8u             /* of one process */
-#define PR_BROKER_USER        64u            /* of one user, the service's own user excepted */
-#define PR_BROKER_INSTANCES   128u           /* of one connection */
-#define PR_BROKER_MODELS      32u            /* compiled models beside those in use */
-#define PR_BROKER_MODEL_BYTES (256ull << 20) /* of these together */
-#define PR_BROKER_IMAGE_BYTES (1ull << 30)   /* of an image, or the weight files of an adapter */
+#define PR_BROKER_CLIENTS      256u           /* connections */
+#define PR_BROKER_TASK         8u             /* of one process */
+#define PR_BROKER_USER         64u            /* of one user, the service's own user excepted */
+#define PR_BROKER_INSTANCES    128u           /* of one connection */
+#define PR_BROKER_WAITING      6u             /* requests with wait events that are under way */
+#define PR_BROKER_WAITING_USER 4u             /* of these, of one user */
+#define PR_BROKER_MODELS       32u            /* compiled models beside those in use */
+#define PR_BROKER_MODEL_BYTES  (256ull << 20) /* of these together */
+#define PR_BROKER_IMAGE_BYTES  (1ull << 30)   /* of an image, or the weight files of an adapter */
 /* Bytes of replies that a client has not read, as its host counts them; its next calls wait then. */
 #define PR_BROKER_UNREAD 8192u
 

@@ -15,6 +15,7 @@
 
 #include "base/packet.h"
 #include "protocol/entitlement.h"
+#include "require.h"
 #include "service/client.h"
 #include "service/log.h"
 #include "service/peer.h"

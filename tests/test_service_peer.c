@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The service's end of sessions, in this process and without their threads: what the broker does for a
- * client, one call of the ring, room for records.
+ * client, one call of the ring, room for records, limits of users, the log.
  */
 #include <errno.h>
 #include <fcntl.h>

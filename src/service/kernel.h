@@ -72,7 +72,7 @@ IOReturn svc_kernel_close(struct svc_peer *session, uint32_t connect, struct bas
  */
 IOReturn svc_kernel_enter(struct svc_peer *session, uint32_t connect, io_connect_t *number, unsigned *hint,
                           struct base_error *error);
-/* The call has returned. It waits for nothing before this: a close does, until every call has left. */
+/* The call has returned. A close waits for this, so the caller waits for nothing else in between. */
 void svc_kernel_leave(struct svc_peer *session, unsigned hint);
 
 /* ane_surface_create; *file is a descriptor of its memory file, which the caller closes. */

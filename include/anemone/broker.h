@@ -186,6 +186,8 @@ ANE_API IOReturn ane_broker_release(struct ane_broker *broker, uint64_t instance
 /*
  * Sends a request through the broker, and waits for it: selector 2 for a client that has no connection of its
  * own. Token and session of the request are filled in by the broker; surfaces are the caller's (task 0).
+ * Calls on one connection follow each other. Of requests with wait events six are under way at once through
+ * the broker, four of one user; a further one is sent when another has ended.
  * kIOReturnNotFound: it has no such instance. Otherwise as selector 2.
  */
 ANE_API IOReturn ane_broker_submit(struct ane_broker *broker, uint64_t instance,

@@ -177,7 +177,7 @@ struct pr_broker_submitted {
     uint8_t reply[40]; /* struct ane_request_reply; also with a status */
 };
 struct pr_broker_purge {
-    char model[PR_BROKER_KEY]; /* "": all that no client has resident */
+    char model[PR_BROKER_KEY]; /* "": all; what is resident stays so */
     uint8_t pad[7];
 };
 struct pr_broker_purged {

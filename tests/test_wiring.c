@@ -336,6 +336,31 @@ static void asleep_before_a_request_is_sent(void **state)
     assert_null(meanwhile);
 }
 
+/* Two threads of the owner destroy a program whose unload is with the firmware: one of them does. */
+static void destroy_again(void)
+{
+    assert_int_equal(drvrig_destroy(client, token), kIOReturnNotFound);
+}
+
+static void destroy_first(void)
+{
+    assert_int_equal(state_of(token), DRV_PROGRAM_UNWIRING);
+    call_in_wait(destroy_again);
+    assert_int_equal(drvrig_destroy(client, token), kIOReturnSuccess);
+    assert_null(meanwhile);
+}
+
+static void destroyed_twice_while_it_is_unwired(void **state)
+{
+    (void)state;
+    works();
+    assert_int_equal(drvrig_unprepare(client, token), kIOReturnSuccess);
+    call_in_wait(destroy_first);
+    pass(0, 0);
+    assert_null(meanwhile);
+    assert_int_equal(drv_stats_get(rig.driver).programs, 0);
+}
+
 /* An adapter whose file goes over two of its base's three pages. */
 #define FILE_TARGET 0x3fc0u
 #define FILE_BYTES  0x100u
@@ -536,6 +561,7 @@ int main(void)
         CASE(memory_runs_out_anywhere),
         CASE(two_callers_wire_one_program),
         CASE(two_callers_want_one_slot),
+        CASE(destroyed_twice_while_it_is_unwired),
         CASE(memory_for_a_domain),
         CASE(asleep_in_a_wait),
         CASE(asleep_before_a_request_is_sent),

@@ -168,6 +168,7 @@ struct drv_program {
     uint64_t token;
     uint32_t id;              /* the firmware's slot */
     struct drv_client *owner; /* NULL: its owner has gone, it lives until the last process ends */
+    bool destroyed;           /* by its owner, which may still wait: clients do not find it */
     struct drv_identity identity;
     char name[64];
     uint32_t qos; /* of processes that name none; 0: none named */

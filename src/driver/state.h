@@ -221,7 +221,7 @@ struct drv_process {
     bool settled; /* not STARTING: what other callers of the client wait for */
     bool restore; /* a restart of the firmware took its slot while a call used it: started again by itself */
     uint32_t id;  /* the firmware's slot */
-    uint32_t old_id; /* still to be terminated after an eviction */
+    uint32_t old_id;   /* still to be terminated after an eviction */
     uint32_t attempts; /* starts by callers, so far */
     uint32_t prepares;
     uint32_t qos; /* of requests that name none, as the last prepare said; 0: the program's */

@@ -269,7 +269,7 @@ static void another_call_comes_between(void **state)
     assert_int_equal(drv_stats_get(rig.driver).programs, 0);
 }
 
-/* A direct-path client of the owner's task leaves, and the owner destroys the program that it had attached to. */
+/* A direct-path client of the owner's task leaves, and the owner destroys the program it was attached to. */
 static void destroyed_beside_a_close(void **state)
 {
     struct drv_client *direct = drvrig_client(&rig, ANE_CLIENT_DIRECT_PATH);
@@ -484,7 +484,7 @@ static void memory_for_a_domain(void **state)
     drv_client_close(other);
 }
 
-/* Two callers use an adapter that is not wired. The first waits for room for the base; the second finds it. */
+/* Two callers use an adapter that is not wired. The first waits for room for its base, the second has it. */
 
 static uint64_t wanted;
 

@@ -5,11 +5,13 @@
  */
 #include "support.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "deeds.h"
 #include "iorig.h"
+#include "partyrig.h"
 
 #define BIT(id) PR_ENTITLEMENT_BIT(id)
 
@@ -248,12 +250,49 @@ static void the_depth_is_the_brokers(void **state)
     ane_task_release(task);
 }
 
+/* What is shared with a delegate, or by it, is shared with or by the task it acts for. */
+static void a_delegate_is_its_task(void **state)
+{
+    const char *const open_key[] = {deeds_key[PR_ENTITLEMENT_OPEN]};
+    ane_task_t task = task_with(BIT(DIRECT_CLASS) | BIT(MEMORY)), other = task_with(BIT(OPEN)),
+               delegate = ane_task_delegate(task, open_key, 1);
+    struct iorig_client direct, owner;
+    uint32_t own, foreign, event;
+    uint64_t address;
+
+    (void)state;
+    assert_int_equal(iorig_open(service, task, ANE_CLIENT_DIRECT_PATH, &direct), kIOReturnSuccess);
+    assert_int_equal(iorig_open(service, other, ANE_CLIENT_CONTROL, &owner), kIOReturnSuccess);
+    assert_int_equal(ane_surface_create(delegate, 0x4000, &own), 0);
+    assert_int_equal(ane_surface_create(other, 0x4000, &foreign), 0);
+    assert_int_equal(ane_surface_share(own, task, delegate), -EINVAL);
+    assert_int_equal(ane_surface_share(own, delegate, other), 0);
+    assert_int_equal(ane_surface_unshare(own, delegate, other), 0);
+    assert_int_equal(partyrig_map(&direct, foreign, ANE_MAP_INPUT, &address), kIOReturnNotPermitted);
+    assert_int_equal(ane_surface_share(foreign, other, delegate), 0);
+    assert_int_equal(partyrig_map(&direct, foreign, ANE_MAP_INPUT, &address), kIOReturnSuccess);
+    assert_int_equal(ane_surface_unshare(foreign, other, delegate), 0);
+    assert_int_equal(partyrig_map(&direct, foreign, ANE_MAP_INPUT, &address), kIOReturnNotPermitted);
+    assert_int_equal(ane_event_create(owner.connect, 0, &event), kIOReturnSuccess);
+    assert_int_equal(ane_event_signal(direct.connect, event, 1), kIOReturnNotFound);
+    assert_int_equal(ane_event_share(owner.connect, event, delegate), kIOReturnSuccess);
+    assert_int_equal(ane_event_signal(direct.connect, event, 1), kIOReturnSuccess);
+    IOServiceClose(direct.connect);
+    IOServiceClose(owner.connect);
+    ane_surface_release(own);
+    ane_surface_release(foreign);
+    ane_task_release(delegate);
+    ane_task_release(other);
+    ane_task_release(task);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_key_of_the_kernel),        cmocka_unit_test(no_key_replaces_another),
         cmocka_unit_test(control_and_hints_stay_closed), cmocka_unit_test(submits_what_a_broker_loaded),
         cmocka_unit_test(the_device_is_not_its_own),     cmocka_unit_test(the_depth_is_the_brokers),
+        cmocka_unit_test(a_delegate_is_its_task),
     };
 
     return cmocka_run_group_tests_name("entitlements", tests, make, drop);

@@ -88,6 +88,14 @@ static void call_in_wait(void (*call)(void))
     rig.driver->platform.wait = wait_with_a_call;
 }
 
+static void fall_asleep(void)
+{
+    struct base_error error;
+
+    if (drv_sleep(rig.driver, &error))
+        fail_msg("%s", error.text);
+}
+
 static void nothing_is_unwired(void)
 {
     assert_int_equal(pass(0, 0).unwired, 0);
@@ -121,21 +129,27 @@ static void requests_keep_a_program(void **state)
     works();
 }
 
-static void a_chain_keeps_its_program(void **state)
+static IOReturn prepare_chain(void)
 {
     const struct ane_chaining_args args = {
         .version = ANE_CHAINING_ARGS_VERSION, .sets = 2, .priority = ANE_REQUEST_PRIORITY};
     const uint32_t place = drvrig_surface(&rig, sizeof(args));
     const struct ane_chaining_prepare in = {token, place, 0};
     struct ane_chaining_reply chain;
+    IOReturn result;
 
+    memcpy(drvrig_surface_base(&rig, place), &args, sizeof(args));
+    result = drvrig_call(client, ANE_CONTROL_ProgramChainingPrepare, NULL, 0, &in, sizeof(in), NULL, 0,
+                         &chain, sizeof(chain));
+    drvrig_surface_end(&rig, place);
+    return result;
+}
+
+static void a_chain_keeps_its_program(void **state)
+{
     (void)state;
     rig.chains = true;
-    memcpy(drvrig_surface_base(&rig, place), &args, sizeof(args));
-    assert_int_equal(drvrig_call(client, ANE_CONTROL_ProgramChainingPrepare, NULL, 0, &in, sizeof(in), NULL,
-                                 0, &chain, sizeof(chain)),
-                     kIOReturnSuccess);
-    drvrig_surface_end(&rig, place);
+    assert_int_equal(prepare_chain(), kIOReturnSuccess);
     nothing_is_unwired();
     assert_int_equal(drvrig_unprepare(client, token), kIOReturnSuccess);
     assert_int_equal(pass(0, 0).unwired, 1);
@@ -255,10 +269,7 @@ static void another_call_comes_between(void **state)
     assert_int_equal(drv_stats_get(rig.driver).programs, 0);
 }
 
-/*
- * A direct-path client of the owner's task leaves, and the owner destroys the program that it had attached
- * to.
- */
+/* A direct-path client of the owner's task leaves, and the owner destroys the program it was attached to. */
 static void destroyed_beside_a_close(void **state)
 {
     struct drv_client *direct = drvrig_client(&rig, ANE_CLIENT_DIRECT_PATH);
@@ -269,6 +280,18 @@ static void destroyed_beside_a_close(void **state)
     drv_client_close(direct);
     assert_null(meanwhile);
     assert_int_equal(drv_stats_get(rig.driver).programs, 0);
+}
+
+/* A chain that the firmware has made and forgotten again is none. */
+static void asleep_while_a_chain_is_made(void **state)
+{
+    (void)state;
+    rig.chains = true;
+    works();
+    call_in_wait(fall_asleep);
+    assert_int_equal(prepare_chain(), kIOReturnAborted);
+    assert_null(meanwhile);
+    assert_int_equal(prepare_chain(), kIOReturnSuccess);
 }
 
 /*
@@ -308,14 +331,6 @@ static void two_callers_start_one_process(void **state)
 }
 
 /* The device falls asleep while a call waits: the call goes on, and wakes it. */
-static void fall_asleep(void)
-{
-    struct base_error error;
-
-    if (drv_sleep(rig.driver, &error))
-        fail_msg("%s", error.text);
-}
-
 static void asleep_in_a_wait(void **state)
 {
     (void)state;
@@ -337,6 +352,31 @@ static void asleep_before_a_request_is_sent(void **state)
     call_in_wait(fall_asleep);
     works();
     assert_null(meanwhile);
+}
+
+/* Two threads of the owner destroy a program whose unload is with the firmware: one of them does. */
+static void destroy_again(void)
+{
+    assert_int_equal(drvrig_destroy(client, token), kIOReturnNotFound);
+}
+
+static void destroy_first(void)
+{
+    assert_int_equal(state_of(token), DRV_PROGRAM_UNWIRING);
+    call_in_wait(destroy_again);
+    assert_int_equal(drvrig_destroy(client, token), kIOReturnSuccess);
+    assert_null(meanwhile);
+}
+
+static void destroyed_twice_while_it_is_unwired(void **state)
+{
+    (void)state;
+    works();
+    assert_int_equal(drvrig_unprepare(client, token), kIOReturnSuccess);
+    call_in_wait(destroy_first);
+    pass(0, 0);
+    assert_null(meanwhile);
+    assert_int_equal(drv_stats_get(rig.driver).programs, 0);
 }
 
 /* An adapter whose file goes over two of its base's three pages. */
@@ -444,9 +484,7 @@ static void memory_for_a_domain(void **state)
     drv_client_close(other);
 }
 
-/*
- * Two callers use an adapter that is not wired. The first waits for room for the base; the second finds it.
- */
+/* Two callers use an adapter that is not wired. The first waits for room for its base, the second has it. */
 
 static uint64_t wanted;
 
@@ -541,8 +579,10 @@ int main(void)
         CASE(memory_runs_out_anywhere),
         CASE(two_callers_wire_one_program),
         CASE(two_callers_want_one_slot),
+        CASE(destroyed_twice_while_it_is_unwired),
         CASE(memory_for_a_domain),
         CASE(asleep_in_a_wait),
+        CASE(asleep_while_a_chain_is_made),
         CASE(asleep_before_a_request_is_sent),
         CASE(two_callers_start_one_process),
         CASE(destroyed_beside_a_close),

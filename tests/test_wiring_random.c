@@ -22,7 +22,8 @@
 
 static struct drvrig rig;
 static struct test_rng rng;
-static bool alone; /* no call comes between */
+static unsigned clients, models; /* of this walk: few meet more often */
+static bool alone;               /* no call comes between */
 static unsigned depth, runs = 6;
 static uint32_t surface[DEPTH + 1][2], posted[2], value;
 static uint8_t image[0x20000];
@@ -57,7 +58,7 @@ static struct drv_program *find_program(uint64_t token)
 
 static struct model *find_model(uint64_t token)
 {
-    for (unsigned i = 0; i < MODELS; i++)
+    for (unsigned i = 0; i < models; i++)
         if (model[i].token == token)
             return &model[i];
     return NULL;
@@ -94,18 +95,18 @@ static void mend(void)
 static void open_client(unsigned at)
 {
     mend();
-    caller[at].calls++;
+    alone = true;
     caller[at].direct = below(4) == 0;
     caller[at].client = drvrig_client(&rig, caller[at].direct ? ANE_CLIENT_DIRECT_PATH : ANE_CLIENT_CONTROL);
-    caller[at].calls--;
+    alone = false;
 }
 
 static struct caller *any_caller(bool control)
 {
-    const unsigned first = below(CLIENTS);
+    const unsigned first = below(clients);
 
-    for (unsigned i = 0; i < CLIENTS; i++) {
-        struct caller *c = &caller[(first + i) % CLIENTS];
+    for (unsigned i = 0; i < clients; i++) {
+        struct caller *c = &caller[(first + i) % clients];
 
         if (c->client && !(control && c->direct))
             return c;
@@ -115,11 +116,11 @@ static struct caller *any_caller(bool control)
 
 static struct model *any_model(void)
 {
-    const unsigned first = below(MODELS);
+    const unsigned first = below(models);
 
-    for (unsigned i = 0; i < MODELS; i++)
-        if (model[(first + i) % MODELS].token)
-            return &model[(first + i) % MODELS];
+    for (unsigned i = 0; i < models; i++)
+        if (model[(first + i) % models].token)
+            return &model[(first + i) % models];
     return NULL;
 }
 
@@ -348,7 +349,7 @@ static void act(void)
         if (m)
             destroy(m);
         break;
-    case 2: close_client(below(CLIENTS)); break;
+    case 2: close_client(below(clients)); break;
     case 3: break_something(); break;
     case 4:
     case 5: mend(); break;
@@ -471,6 +472,8 @@ static void walk(uint64_t stream)
     uint32_t used, mappings;
 
     test_rng_init(&rng, stream);
+    clients = stream % 3 ? CLIENTS : 2;
+    models = stream % 2 ? MODELS : 3;
     drvrig_make(&rig, true);
     rig.late_creates = true;
     used = rig.used;
@@ -482,7 +485,7 @@ static void walk(uint64_t stream)
             surface[i][k] = drvrig_surface(&rig, 64);
     for (unsigned k = 0; k < 2; k++)
         posted[k] = drvrig_surface(&rig, 64);
-    for (unsigned i = 0; i < CLIENTS; i++)
+    for (unsigned i = 0; i < clients; i++)
         open_client(i);
     rig.driver->platform.wait = wait_with_calls;
     for (unsigned i = 0; i < STEPS; i++) {

@@ -460,9 +460,10 @@ static IOReturn install_new(struct drv_chain *chain, struct drv_process *process
 
     fill_chain(chain, process, args, link);
     result = install(chain, args, link);
-    if (!result && d->stats.boots != boots)
+    if (!result && (d->stats.boots != boots || d->asleep))
         return drv_refuse(d, kIOReturnAborted,
-                          "Chaining prepare: the chain was made and lost: the engine was restarted.");
+                          "Chaining prepare: the chain was made and lost: the engine was restarted or the "
+                          "device slept. Prepare it again.");
     return result;
 }
 

@@ -59,7 +59,7 @@ void drv_program_set_state(struct drv_program *program, enum drv_program_state s
  */
 static bool is_found(const struct drv_program *program)
 {
-    return program->state == DRV_PROGRAM_READY || drv_load_is_away(program);
+    return !program->destroyed && (program->state == DRV_PROGRAM_READY || drv_load_is_away(program));
 }
 
 /* The firmware does not have it, and no command about it is under way. */
@@ -501,6 +501,7 @@ IOReturn drv_program_destroy(struct drv_client *client, const struct ane_program
     if (other_user(program, client))
         return drv_refuse(d, kIOReturnBusy, "Program 0x%" PRIx64 " is prepared by another client.",
                           destroy->token);
+    program->destroyed = true;
     /* One that is being loaded again, or unwired, is decided by the answer, and goes at the next reap. */
     if (program->settled)
         drv_program_set_state(program, is_at_rest(program) ? DRV_PROGRAM_UNLOADED : DRV_PROGRAM_LOADED);

@@ -177,6 +177,7 @@ struct drv_program {
     uint64_t token;
     uint32_t id;              /* the firmware's slot */
     struct drv_client *owner; /* NULL: its owner has gone, it lives until the last process ends */
+    bool destroyed;           /* by its owner, which may still wait: clients do not find it */
     struct drv_identity identity;
     char name[64];
     uint32_t qos; /* of processes that name none; 0: none named */
@@ -229,7 +230,7 @@ struct drv_process {
     bool settled; /* not STARTING: what other callers of the client wait for */
     bool restore; /* a restart of the firmware took its slot while a call used it: started again by itself */
     uint32_t id;  /* the firmware's slot */
-    uint32_t old_id; /* still to be terminated after an eviction */
+    uint32_t old_id;   /* still to be terminated after an eviction */
     uint32_t attempts; /* starts by callers, so far */
     uint32_t prepares;
     uint32_t qos; /* of requests that name none, as the last prepare said; 0: the program's */

@@ -73,12 +73,15 @@ IOReturn ane_event_wait(io_connect_t connect, uint32_t event, uint64_t value, ui
 
 IOReturn ane_event_share(io_connect_t connect, uint32_t event, ane_task_t task)
 {
-    const uint64_t input[] = {event, task};
+    uint64_t input[] = {event, task};
     struct drv_identity identity;
 
     mach_error_begin();
-    if (!svc_client_has_connect(connect) && !mach_task_identity(task, &identity))
-        return kIOReturnBadArgument;
+    if (!svc_client_has_connect(connect)) {
+        if (!mach_task_identity(task, &identity))
+            return kIOReturnBadArgument;
+        input[1] = identity.task;
+    }
     return call(connect, DRV_EVENT_SHARE, input, BASE_COUNT_OF(input), NULL);
 }
 

@@ -224,6 +224,8 @@ IOReturn mach_served_call(mach_driver_entry enter, io_connect_t connect,
 
 /* task.c: false, with a sentence, when there is no such task. */
 bool mach_task_identity(uint32_t task, struct drv_identity *identity);
+/* Whose surfaces and events are a task's: a delegate's are another's. One that is not there is itself. */
+uint32_t mach_task_acts_for(uint32_t task);
 
 /* surface.c: -ENOENT, -EPERM for another task's that is not shared, -ENOMEM and others with a sentence. */
 int mach_surface_get(struct ane_machine *m, uint32_t id, uint32_t task, struct soc_buffer *buffer,

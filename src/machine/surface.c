@@ -312,10 +312,12 @@ int ane_surface_share(uint32_t id, ane_task_t owner, ane_task_t other)
     struct surface *surface;
     int status;
 
-    if (owner == other)
-        return base_fail(error, EINVAL, "Surface share: task %u has its own surfaces already.", owner);
     if (!mach_task_identity(other, &identity))
         return -EINVAL;
+    owner = mach_task_acts_for(owner);
+    other = identity.task;
+    if (owner == other)
+        return base_fail(error, EINVAL, "Surface share: task %u has its own surfaces already.", owner);
     pthread_mutex_lock(&table_lock);
     surface = find_owned(id, owner, &status, error);
     if (surface)
@@ -343,6 +345,8 @@ int ane_surface_unshare(uint32_t id, ane_task_t owner, ane_task_t other)
     unsigned count = 0;
     int status;
 
+    owner = mach_task_acts_for(owner);
+    other = mach_task_acts_for(other);
     pthread_mutex_lock(&table_lock);
     surface = find_owned(id, owner, &status, error);
     if (surface && *share_of(surface, other)) {

@@ -156,3 +156,15 @@ bool mach_task_identity(ane_task_t id, struct drv_identity *identity)
         base_fail(mach_error(), EINVAL, "There is no task %u; it was released, or never made.", id);
     return task;
 }
+
+uint32_t mach_task_acts_for(ane_task_t id)
+{
+    const struct task *task;
+    uint32_t acts_for;
+
+    mach_tables_lock();
+    task = id ? find_task(id) : NULL;
+    acts_for = task ? task->identity.task : id;
+    mach_tables_unlock();
+    return acts_for;
+}

@@ -29,6 +29,7 @@ static int boot(void **state)
 
     (void)state;
     drvrig_make(&rig, false);
+    rig.platform.turns = true;
     assert_int_equal(drv_create(&rig.platform, &rig.driver, &error), 0);
     assert_int_equal(drv_start(rig.driver, &error), 0);
     surface[0] = drvrig_surface(&rig, 64);

@@ -240,7 +240,7 @@ static void respect_turns(struct drv *d, struct drv_waiter *waiter, unsigned *st
 IOReturn drv_domain_lend(struct drv_client *client, struct drv_deadline *deadline)
 {
     struct drv *d = client->driver;
-    struct drv_waiter waiter = {.client = client};
+    struct drv_waiter waiter = {.client = client, .impatient = !d->platform.turns};
     IOReturn result = kIOReturnSuccess;
     unsigned steps = 0;
 
@@ -270,7 +270,7 @@ IOReturn drv_domain_lend(struct drv_client *client, struct drv_deadline *deadlin
 IOReturn drv_domain_await_turn(struct drv_client *client, struct drv_deadline *deadline)
 {
     struct drv *d = client->driver;
-    struct drv_waiter waiter = {.client = client};
+    struct drv_waiter waiter = {.client = client, .impatient = !d->platform.turns};
     IOReturn result = kIOReturnSuccess;
 
     drv_waiter_append(&d->domain_waiters, &waiter);

@@ -18,7 +18,8 @@ void drv_domain_close(struct drv *driver, struct drv_domain *domain);
 /*
  * Gives the client a domain if it has none: a free one, or that of a client with nothing under way and
  * without a turn (DRV_TURN_REQUESTS). Waits until there is one, first come, first served; meanwhile the
- * client that has held its domain longest is asked to yield. The caller holds the client busy, so that it keeps what it got.
+ * client that has held its domain longest is asked to yield. The caller holds the client busy, so that it
+ * keeps what it got.
  */
 IOReturn drv_domain_lend(struct drv_client *client, struct drv_deadline *deadline);
 /*

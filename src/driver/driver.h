@@ -91,6 +91,7 @@ struct drv_platform {
     int (*alloc)(void *context, uint64_t bytes, bool view, struct drv_pages *pages);
     void (*free)(void *context, struct drv_pages *pages);
     bool one_in_flight; /* one request in the firmware; else one of each band */
+    bool turns;         /* clients that wait for a domain respect the turns of others (driver/state.h) */
     bool timed;         /* the stages of a dispatch take their time (protocol/timing.h); needs `after` */
 
     /*

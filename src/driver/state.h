@@ -45,7 +45,8 @@ _Static_assert(DRV_CELL_BYTES >= PR_CALL_BYTES(PR_CALL_BUFFERS_MAX), "a call fit
 /*
  * A client that has completed a request in a domain keeps it for its turn, a number of requests, also when it
  * is idle in between (chosen): to change hands costs as much as many requests. Who waits for a domain
- * respects turns for a few steps, and until a step passes in which no request of any client completes.
+ * respects turns for a few steps, and until a step passes in which no request of any client completes. Not
+ * with a closed clock, where calls come at times that were set before.
  */
 #define DRV_TURN_REQUESTS 64u
 #define DRV_TURN_STEP_NS  200000u

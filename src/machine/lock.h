@@ -5,10 +5,10 @@
  * is alone makes no system call.
  *
  * Invariant, whenever the mutex is free: if a sleeper's wait is over, or there is a sleeper that is not quiet
- * and something left to drive (an event of the clock, or a deadline in virtual time), then some thread drives, is on its
- * way in, or is an injected call that runs. Each of these settles the rest when it releases the mutex: it
- * wakes the sleepers whose wait is over, and one more to drive when no other thread will. tests/test_lock.c
- * explores all schedules of three threads over this file.
+ * and something left to drive (an event of the clock, or a deadline in virtual time), then some thread
+ * drives, is on its way in, or is an injected call that runs. Each of these settles the rest when it releases
+ * the mutex: it wakes the sleepers whose wait is over, and one more to drive when no other thread will.
+ * tests/test_lock.c explores all schedules of three threads over this file.
  */
 #ifndef MACHINE_LOCK_H
 #define MACHINE_LOCK_H

@@ -181,6 +181,8 @@ int mach_driver_start(struct ane_machine *m, struct base_error *error)
         .engines = m->engines,
         .internal_build = m->internal_build,
         .one_in_flight = m->in_flight == ANE_IN_FLIGHT_ONE,
+        /* With a closed clock no caller is about to send a request, and a wait would cost virtual time. */
+        .turns = !m->closed_clock,
         .timed = m->timed,
         .alloc = system_alloc,
         .free = system_free,

@@ -391,7 +391,9 @@ static bool has_ended(pid_t pid)
     return !text[0] || strstr(text, ") Z ");
 }
 
-/* A worker that is killed and does not end keeps no other order waiting. A tracer keeps it from its parent. */
+/*
+ * A worker that is killed and does not end keeps no other order waiting. A tracer keeps it from its parent.
+ */
 static void worker_that_does_not_end(void **state)
 {
     const struct svc_work_limits limits = {60, 2, 8ull << 30};

@@ -227,7 +227,9 @@ static void serve_another(void)
     close(socket);
 }
 
-/* Pipes are not counted: the broker has none, and a sanitizer's symbolizer gets some when it is first used. */
+/*
+ * Pipes are not counted: the broker has none, and a sanitizer's symbolizer gets some when it is first used.
+ */
 static unsigned count_in(const char *path)
 {
     DIR *folder = opendir(path);

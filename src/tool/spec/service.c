@@ -37,6 +37,9 @@ static const struct spec_column limit_columns[] = {SPEC_TEXT("service"), SPEC_NU
                                                    SPEC_NUMBER("wall_seconds"), SPEC_NUMBER("bytes"),
                                                    SPEC_END};
 
+static const struct spec_column share_columns[] = {SPEC_TEXT("what"), SPEC_NUMBER("of_a_user"),
+                                                   SPEC_NUMBER("of_all"), SPEC_END};
+
 /* The key of a method, by its id in the table of entitlements. */
 static const char *const key_of_method[] = {
 #define X(id, key, capability, holders, kind) key,
@@ -106,6 +109,9 @@ void spec_service(struct spec *spec)
 #undef X
 #define X(id, number, processor, wall, bytes) SPEC_T(#id), SPEC_N(processor), SPEC_N(wall), SPEC_N(bytes),
     SPEC_TABLE(spec, "compile_limits", limit_columns, PR_COMPILE_LIMITS(X));
+#undef X
+#define X(id, user, all, what) SPEC_T(what), SPEC_N(user), SPEC_N(all),
+    SPEC_TABLE(spec, "shares", share_columns, PR_SERVICE_SHARES(X));
 #undef X
     write_limits(spec);
 }

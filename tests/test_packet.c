@@ -25,7 +25,7 @@ static void a_message_arrives_whole_or_not_at_all(void **state)
         {8, 9, 0, 4, -EMSGSIZE, 0}, {8, 9, 4, 4, -EMSGSIZE, 0}, {4, 0, 2, 1, -EMSGSIZE, 0},
         {4, 0, 4, 0, -EMSGSIZE, 0}, {0, 0, 0, 4, 0, 0},         {0, 0, 3, 4, 0, 0},
     };
-    const uint8_t bytes[ROOM] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+    const uint8_t bytes[ROOM + 1] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17};
     int pair[2], some[BASE_PACKET_FDS], fds[BASE_PACKET_FDS];
 
     (void)state;

@@ -81,6 +81,15 @@ static uid_t pick_user(void)
     return getuid() == 0 && user ? FIRST_USER + user - 1 : 0;
 }
 
+/*
+ * Hostile processes have a user of their own: what one user may have is shared by all its processes, so one
+ * that takes all of it keeps those of its own user out.
+ */
+static uid_t hostile_user(void)
+{
+    return getuid() == 0 ? FIRST_USER + USERS : 0;
+}
+
 static void begin(struct member *m, bool hostile)
 {
     const double span = seconds < 10 ? 0.2 + test_rng_unit(&rng) : 0.5 + 5 * test_rng_unit(&rng);
@@ -96,7 +105,7 @@ static void begin(struct member *m, bool hostile)
     if (hostile) {
         const char *const arguments[] = {"hostile", kinds[pick(COUNT(kinds))], time, seed, NULL};
 
-        servedrig_spawn(&rig, &m->client, pick(2) ? direct : plain, pick_user(), arguments);
+        servedrig_spawn(&rig, &m->client, pick(2) ? direct : plain, hostile_user(), arguments);
     } else {
         unsigned way = pick(COUNT(ways));
         const char *const arguments[] = {

@@ -157,6 +157,7 @@ static struct peer start_program(const char *script)
     const char *program = folder_path(PROGRAM);
     struct peer peer;
 
+    unlink(program); /* a process of an earlier test may not have ended yet */
     copy_file("/bin/sh", program, "");
     peer = start(program, script);
     await_executable(peer.pid, program);
@@ -402,6 +403,7 @@ static void too_large(void **state)
     struct svc_identity identity;
 
     (void)state;
+    unlink(program); /* a process of an earlier test may not have ended yet */
     copy_file("/bin/sh", program, "");
     assert_int_equal(truncate(program, (off_t)SVC_EXECUTABLE_BYTES + 1), 0);
     peer = start(program, "read line");

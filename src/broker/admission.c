@@ -10,12 +10,6 @@
 
 #include "base/array.h"
 
-static const char *const keys[PR_ENTITLEMENT_COUNT] = {
-#define X(id, key, capability, holders, kind) [PR_ENTITLEMENT_##id] = key,
-    PR_ENTITLEMENTS(X)
-#undef X
-};
-
 #define KEY_NONE           0u
 #define KEY_ALLOW          PR_ENTITLEMENT_BIT(ALLOW)
 #define KEY_RAW_IMAGES     PR_ENTITLEMENT_BIT(RAW_IMAGES)
@@ -65,11 +59,12 @@ static IOReturn refuse_without(const struct pr_broker_client *who, unsigned key,
             error, kIOReturnNotPrivileged,
             "%s: process %u of user %u does not hold %s. These lines of a policy file grant it: "
             "\"match uid %u path %s\", \"allow %s\".",
-            what, who->pid, who->uid, keys[key], who->uid, who->executable, keys[key]);
+            what, who->pid, who->uid, pr_entitlement_key(key), who->uid, who->executable,
+            pr_entitlement_key(key));
     return brk_refuse(error, kIOReturnNotPrivileged,
                       "%s: process %u of user %u does not hold %s. These lines of a policy file grant it: "
                       "\"match uid %u\", \"allow %s\".",
-                      what, who->pid, who->uid, keys[key], who->uid, keys[key]);
+                      what, who->pid, who->uid, pr_entitlement_key(key), who->uid, pr_entitlement_key(key));
 }
 
 IOReturn brk_admission_connect(const struct pr_broker_client *who, struct base_error *error)

@@ -8,12 +8,6 @@
 
 #include <string.h>
 
-static const char *const keys[PR_ENTITLEMENT_COUNT] = {
-#define X(id, key, capability, holders, kind) [PR_ENTITLEMENT_##id] = key,
-    PR_ENTITLEMENTS(X)
-#undef X
-};
-
 /* What the levels of the system's band need. */
 static const uint32_t level_needs[] = {PR_ENTITLEMENT_BIT(SYSTEM_PRIORITIES), PR_ENTITLEMENT_BIT(REALTIME)};
 _Static_assert(sizeof(level_needs) / sizeof(level_needs[0]) == PR_PRIORITY_REALTIME_MAX + 1,
@@ -21,17 +15,18 @@ _Static_assert(sizeof(level_needs) / sizeof(level_needs[0]) == PR_PRIORITY_REALT
 
 const char *drv_identity_key(enum pr_entitlement entitlement)
 {
-    return keys[entitlement];
+    return pr_entitlement_key(entitlement);
 }
 
 static IOReturn refuse_open(struct drv_client *client)
 {
     if (client->type == ANE_CLIENT_DIRECT_PATH)
-        return drv_refuse(client->driver, kIOReturnUnsupported,
-                          "Direct-path client: the caller holds neither %s nor %s.",
-                          keys[PR_ENTITLEMENT_DIRECT_CLASS], keys[PR_ENTITLEMENT_OPEN]);
+        return drv_refuse(
+            client->driver, kIOReturnUnsupported, "Direct-path client: the caller holds neither %s nor %s.",
+            pr_entitlement_key(PR_ENTITLEMENT_DIRECT_CLASS), pr_entitlement_key(PR_ENTITLEMENT_OPEN));
     return drv_refuse(client->driver, kIOReturnUnsupported, "%s client: the caller does not hold %s.",
-                      client->type == ANE_CLIENT_HINTS ? "Hints" : "Control", keys[PR_ENTITLEMENT_OPEN]);
+                      client->type == ANE_CLIENT_HINTS ? "Hints" : "Control",
+                      pr_entitlement_key(PR_ENTITLEMENT_OPEN));
 }
 
 IOReturn drv_identity_stamp(struct drv_client *client, const struct drv_identity *identity)
@@ -54,7 +49,7 @@ IOReturn drv_identity_require(const struct drv_client *client, uint32_t entitlem
         return kIOReturnSuccess;
     return drv_refuse(client->driver, kIOReturnNotPrivileged,
                       "%s: client %u does not hold %s; its task must be made with it.", what, client->number,
-                      keys[__builtin_ctz(missing)]);
+                      pr_entitlement_key(__builtin_ctz(missing)));
 }
 
 IOReturn drv_identity_admit(const struct drv_client *client, uint32_t priority, const char *what)
@@ -66,8 +61,8 @@ IOReturn drv_identity_admit(const struct drv_client *client, uint32_t priority, 
         return kIOReturnSuccess;
     return drv_refuse(client->driver, kIOReturnNotPrivileged,
                       "%s: priority %u is reserved, and client %u does not hold %s; use %u to %u.", what,
-                      priority, client->number, keys[__builtin_ctz(missing)], PR_PRIORITY_REALTIME_MAX + 1,
-                      PR_PRIORITIES - 1);
+                      priority, client->number, pr_entitlement_key(__builtin_ctz(missing)),
+                      PR_PRIORITY_REALTIME_MAX + 1, PR_PRIORITIES - 1);
 }
 
 static bool same_team(const struct drv_identity *a, const struct drv_identity *b)

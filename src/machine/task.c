@@ -25,12 +25,6 @@ static ane_task_t last_id;
 
 static const struct drv_identity the_process = {.entitlements = PR_ENTITLEMENTS_ALL, .developer = true};
 
-static const char *const entitlement_key[PR_ENTITLEMENT_COUNT] = {
-#define X(id, key, capability, holders, kind) [PR_ENTITLEMENT_##id] = key,
-    PR_ENTITLEMENTS(X)
-#undef X
-};
-
 /* The set that the list names; keys that the driver does not know mean nothing to it. */
 static uint32_t entitlement_set(const char *const *entitlements, unsigned count)
 {
@@ -38,7 +32,7 @@ static uint32_t entitlement_set(const char *const *entitlements, unsigned count)
 
     for (unsigned i = 0; i < count; i++)
         for (unsigned id = 0; id < PR_ENTITLEMENT_COUNT; id++)
-            if (!strcmp(entitlements[i], entitlement_key[id]))
+            if (!strcmp(entitlements[i], pr_entitlement_key(id)))
                 set |= 1u << id;
     return set;
 }

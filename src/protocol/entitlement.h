@@ -57,6 +57,18 @@ enum pr_entitlement {
         PR_ENTITLEMENT_COUNT
 };
 
+/* The key, a constant; NULL for a number that is none. */
+static inline const char *pr_entitlement_key(unsigned id)
+{
+    static const char *const keys[PR_ENTITLEMENT_COUNT] = {
+#define X(name, key, capability, holders, kind) [PR_ENTITLEMENT_##name] = key,
+        PR_ENTITLEMENTS(X)
+#undef X
+    };
+
+    return id < PR_ENTITLEMENT_COUNT ? keys[id] : (const char *)0;
+}
+
 /* As a set: one bit for each. */
 #define PR_ENTITLEMENT_BIT(id) (1u << PR_ENTITLEMENT_##id)
 #define PR_ENTITLEMENTS_ALL    ((1u << PR_ENTITLEMENT_COUNT) - 1u)

@@ -22,12 +22,6 @@
 #define DEFAULT_KEYS  PR_ENTITLEMENT_BIT(ALLOW)
 #define ADVICE_PATH   200u /* a longer path would leave no room for the rest of a sentence */
 
-static const char *const keys[PR_ENTITLEMENT_COUNT] = {
-#define X(id, key, capability, holders, kind) [PR_ENTITLEMENT_##id] = key,
-    PR_ENTITLEMENTS(X)
-#undef X
-};
-
 _Static_assert(sizeof(((struct svc_grant *)0)->team) == SVC_POLICY_TEAM + 1, "a team fits");
 
 /* "" when the user has none. */
@@ -162,5 +156,5 @@ void svc_policy_advice(const struct svc_policy *policy, const struct svc_identit
 
     write_match(identity, match, sizeof(match));
     snprintf(text, size, "These lines of %s/local.policy grant it: \"%s\", \"allow %s\".", policy->folder,
-             match, entitlement < PR_ENTITLEMENT_COUNT ? keys[entitlement] : "?");
+             match, entitlement < PR_ENTITLEMENT_COUNT ? pr_entitlement_key(entitlement) : "?");
 }

@@ -21,12 +21,6 @@
 #define LINE_BYTES 2048u
 #define KEY_BYTES  80u /* an unknown key that is longer is compared by its beginning */
 
-static const char *const keys[PR_ENTITLEMENT_COUNT] = {
-#define X(id, key, capability, holders, kind) [PR_ENTITLEMENT_##id] = key,
-    PR_ENTITLEMENTS(X)
-#undef X
-};
-
 struct reader {
     struct svc_policy *policy;
     const char *name;
@@ -219,7 +213,7 @@ static unsigned nearest_key(const char *word, unsigned skip)
     unsigned best = PR_ENTITLEMENT_COUNT, least = UINT32_MAX;
 
     for (unsigned i = 0; i < PR_ENTITLEMENT_COUNT; i++) {
-        unsigned edits = count_edits(word, keys[i]);
+        unsigned edits = count_edits(word, pr_entitlement_key(i));
 
         if (i != skip && edits < least) {
             least = edits;
@@ -234,7 +228,7 @@ static int read_key(struct reader *reader, uint32_t *bit)
     const char *word = reader->word[1];
     unsigned i = 0, first;
 
-    while (i < PR_ENTITLEMENT_COUNT && strcmp(word, keys[i]) != 0)
+    while (i < PR_ENTITLEMENT_COUNT && strcmp(word, pr_entitlement_key(i)) != 0)
         i++;
     if (i < PR_ENTITLEMENT_COUNT) {
         *bit = 1u << i;
@@ -242,7 +236,7 @@ static int read_key(struct reader *reader, uint32_t *bit)
     }
     first = nearest_key(word, PR_ENTITLEMENT_COUNT);
     return REFUSE(reader, "there is no key `%.80s`; the nearest are %s and %s. docs/abi.md lists all.", word,
-                  keys[first], keys[nearest_key(word, first)]);
+                  pr_entitlement_key(first), pr_entitlement_key(nearest_key(word, first)));
 }
 
 static int read_allow(struct reader *reader)

@@ -29,12 +29,6 @@ const char tool_doctor_help[] =
     "service and what its policy gives to this user. Each line says what was found, and what to do\n"
     "where it is not enough. Exit status 1 when something will not work.\n";
 
-static const char *const keys[PR_ENTITLEMENT_COUNT] = {
-#define X(id, key, capability, holders, kind) [PR_ENTITLEMENT_##id] = key,
-    PR_ENTITLEMENTS(X)
-#undef X
-};
-
 enum grade { GOOD, WEAK, BAD };
 
 struct finding {
@@ -191,7 +185,7 @@ static void look_at_service(struct finding *f)
             f, WEAK, "service",
             "one runs at %s, and its policy gives this user nothing: \"match uid %u\", \"allow %s\" in "
             "a policy file would; or set ANEMONE_SERVICE=none.",
-            observer.path, observer.welcome.uid, keys[PR_ENTITLEMENT_ALLOW]);
+            observer.path, observer.welcome.uid, pr_entitlement_key(PR_ENTITLEMENT_ALLOW));
     tool_observer_close(&observer);
 }
 

@@ -13,11 +13,6 @@ static const uint32_t level_needs[] = {PR_ENTITLEMENT_BIT(SYSTEM_PRIORITIES), PR
 _Static_assert(sizeof(level_needs) / sizeof(level_needs[0]) == PR_PRIORITY_REALTIME_MAX + 1,
                "every level of the system's band is reserved");
 
-const char *drv_identity_key(enum pr_entitlement entitlement)
-{
-    return pr_entitlement_key(entitlement);
-}
-
 static IOReturn refuse_open(struct drv_client *client)
 {
     if (client->type == ANE_CLIENT_DIRECT_PATH)

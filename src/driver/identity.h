@@ -11,9 +11,6 @@
  */
 IOReturn drv_identity_stamp(struct drv_client *client, const struct drv_identity *identity);
 
-/* A key by its number, for messages. */
-const char *drv_identity_key(enum pr_entitlement entitlement);
-
 /* The client holds all of a set of enum pr_entitlement. */
 static inline bool drv_identity_has(const struct drv_client *client, uint32_t entitlements)
 {

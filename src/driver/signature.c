@@ -59,7 +59,7 @@ IOReturn drv_signature_check(struct drv_client *client, const struct ane_program
                    : drv_refuse(d, kIOReturnNotPermitted,
                                 "Program create: the program is not signed for this caller: it has no "
                                 "signature, and the task does not hold %s.",
-                                drv_identity_key(PR_ENTITLEMENT_RAW_IMAGES));
+                                pr_entitlement_key(PR_ENTITLEMENT_RAW_IMAGES));
     if (!given)
         return drv_refuse(d, kIOReturnNotPermitted,
                           "Program create: the arguments have hashes, and no signature follows the image.");

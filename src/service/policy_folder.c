@@ -2,7 +2,7 @@
 /*
  * Who can write a folder can put another file in the place of one that is safe itself. So the folder and all
  * folders above it are looked at, too, along the path without symbolic links. A folder above it that others
- * can write is accepted where it is sticky: there nobody else can rename what belongs to root or to us.
+ * can write is accepted where it is sticky: there no other user can rename what belongs to root or to us.
  */
 #include "service/policy_folder.h"
 

@@ -40,14 +40,12 @@ static const struct spec_column limit_columns[] = {SPEC_TEXT("service"), SPEC_NU
 static const struct spec_column share_columns[] = {SPEC_TEXT("what"), SPEC_NUMBER("of_a_user"),
                                                    SPEC_NUMBER("of_all"), SPEC_END};
 
-/* The key of a method, by its id in the table of entitlements. */
-static const char *const key_of_method[] = {
-#define X(id, key, capability, holders, kind) key,
-    PR_ENTITLEMENTS(X)
-#undef X
-        "",
-};
+/* A method that needs admission alone has no key. */
 #define PR_ENTITLEMENT_NONE PR_ENTITLEMENT_COUNT
+static const char *key_of(unsigned id)
+{
+    return id == PR_ENTITLEMENT_NONE ? "" : pr_entitlement_key(id);
+}
 
 static void write_messages(struct spec *spec)
 {
@@ -58,7 +56,7 @@ static void write_messages(struct spec *spec)
 #undef X
 #define X(id, number, request, reply, in, out, key, what)                                          \
     SPEC_N(number), SPEC_T(#id), SPEC_N(PR_BROKER_BYTES(request)), SPEC_N(PR_BROKER_BYTES(reply)), \
-        SPEC_N(in), SPEC_N(out), SPEC_T(key_of_method[PR_ENTITLEMENT_##key]), SPEC_T(what),
+        SPEC_N(in), SPEC_N(out), SPEC_T(key_of(PR_ENTITLEMENT_##key)), SPEC_T(what),
     SPEC_TABLE(spec, "methods", method_columns, PR_BROKER_METHODS(X));
 #undef X
 #define X(id, number, body, descriptors, way, what)                                                \

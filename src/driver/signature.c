@@ -10,7 +10,6 @@
 #include "base/array.h"
 #include "base/signing.h"
 #include "driver/bundle.h"
-#include "driver/identity.h"
 
 _Static_assert(sizeof(struct ane_program_signature) == sizeof(struct base_signature), "the same bytes");
 _Static_assert(sizeof(((struct ane_program_args *)0)->hash) == 2 * BASE_HASH_BYTES, "two hashes");

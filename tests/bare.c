@@ -126,13 +126,13 @@ void bare_enable(struct bare *bare)
     bare_tm_write(bare, TM_IRQ_EN2, 6);
 }
 
-void bare_start(struct bare *bare, struct ane_machine *machine, uint32_t form, uint32_t pool_pages)
+void bare_start(struct bare *bare, struct ane_machine *machine, uint32_t pool_pages)
 {
     memset(bare, 0, sizeof(*bare));
     bare->machine = machine;
-    bare->form = form;
     bare->map.size = sizeof(bare->map);
     assert(!ane_machine_map(machine, &bare->map));
+    bare->form = bare->map.page_table;
     bare->table = page(bare);
     bare->next_iova = BARE_PAGE;
     bare->pool_pages = pool_pages;

@@ -42,7 +42,7 @@ struct bare_program {
 };
 
 /* Makes a page table, points the three DARTs at it and switches the queues on (steps once per boot). */
-void bare_start(struct bare *bare, struct ane_machine *machine, uint32_t form, uint32_t pool_pages);
+void bare_start(struct bare *bare, struct ane_machine *machine, uint32_t pool_pages);
 void bare_enable(struct bare *bare);
 
 /* Maps one page; pa 0 unmaps. The TLB is invalidated by bare_invalidate alone. */

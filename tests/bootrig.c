@@ -17,7 +17,7 @@ void bootrig_make(struct bootrig *rig, struct ane_machine *machine)
 {
     memset(rig, 0, sizeof(*rig));
     soc_lines_wire(&machine->lines, MACH_LINE_HOST, NULL, NULL);
-    bare_start(&rig->bare, machine, ANE_PAGE_TABLE_SEED, POOL_PAGES);
+    bare_start(&rig->bare, machine, POOL_PAGES);
     rig->arguments = bare_buffer(&rig->bare, PR_BOOT_ARGS_BYTES);
     rig->ipc = bare_buffer(&rig->bare, pr_ipc_bytes());
     rig->heap = bare_buffer(&rig->bare, PR_EXTRA_HEAP_BYTES);

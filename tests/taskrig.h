@@ -250,7 +250,7 @@ static inline void taskrig_run(unsigned rig, const struct step *step, unsigned s
     if (constant_bytes)
         memcpy(blob + text, constants, constant_bytes);
     assert_int_equal(ane_machine_create(&config, &machine), 0);
-    bare_start(&bare, machine, rigs[rig].form, 1000);
+    bare_start(&bare, machine, 1000);
     request = bare_load(&bare, blob, text + constant_bytes, text, program.first_words, program.count, 4);
     for (unsigned i = 0; i < surfaces; i++) {
         buffer[i] = bare_buffer(&bare, surface[i].bytes);

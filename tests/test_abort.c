@@ -48,7 +48,7 @@ static void make(struct subject *s, bool stuck)
     struct bare_buffer buffer;
 
     assert_int_equal(ane_machine_create(&config, &s->machine), 0);
-    bare_start(&s->bare, s->machine, config.page_table, 4000);
+    bare_start(&s->bare, s->machine, 4000);
     buffer = bare_buffer(&s->bare, 64);
     test_assemble(&program, "%s", test_text_relu);
     td_set_shape(program.bytes, &(struct td_shape){1, 1, 1, 8});

@@ -35,7 +35,7 @@ static struct ane_machine *make(const struct setting *setting, struct bare *bare
     struct ane_machine *machine;
 
     assert_int_equal(ane_machine_create(&config, &machine), 0);
-    bare_start(bare, machine, setting->form, pool_pages);
+    bare_start(bare, machine, pool_pages);
     assert_string_equal(bare->map.board, board_name[setting->chip]);
     return machine;
 }

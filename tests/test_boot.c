@@ -16,7 +16,7 @@ static void it_boots_everywhere(void **state)
 {
     (void)state;
     for (uint32_t chip = 0; chip < 2; chip++)
-        for (uint32_t form = 0; form < 3; form++) {
+        for (uint32_t form = ANE_PAGE_TABLE_SEED; form <= ANE_PAGE_TABLE_T6000; form++) {
             struct ane_machine_config config = {
                 .size = sizeof(config), .firmware = 1, .chip = chip, .page_table = form, .strict_tlb = 1};
             struct ane_machine *machine;

@@ -34,7 +34,7 @@ static struct ane_machine *make(struct bare *bare, const struct ane_machine_conf
     if (changes)
         config = *changes;
     assert_int_equal(ane_machine_create(&config, &machine), 0);
-    bare_start(bare, machine, config.page_table, 4000);
+    bare_start(bare, machine, 4000);
     return machine;
 }
 

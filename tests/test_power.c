@@ -26,7 +26,7 @@ static void make(struct subject *s)
     struct test_program program;
 
     assert_int_equal(ane_machine_create(&config, &s->machine), 0);
-    bare_start(&s->bare, s->machine, config.page_table, 4000);
+    bare_start(&s->bare, s->machine, 4000);
     test_assemble(&program, "%s", test_text_relu);
     td_set_shape(program.bytes, &(struct td_shape){1, 1, 1, 8});
     s->request = bare_load(&s->bare, program.bytes, program.size, 0, program.first_words, program.count, 4);

@@ -82,7 +82,7 @@ static void load(struct loaded *l, const struct program *program, const struct s
     assert_non_null(l->file);
     assert_true(bare_program_read(l->file, size, &image));
     assert_int_equal(ane_machine_create(&config, &l->machine), 0);
-    bare_start(&l->bare, l->machine, setting->form, POOL_PAGES);
+    bare_start(&l->bare, l->machine, POOL_PAGES);
     l->request = bare_load(&l->bare, l->file + image.text, image.blob_bytes, image.constants,
                            image.first_words, image.count, 4);
     l->in[0] = bind(l, &program->in[0]);

@@ -92,7 +92,7 @@ static struct ane_machine *make(struct scatter *s)
 
     assert_int_equal(ane_machine_create(&config, &machine), 0);
     memset(s, 0, sizeof(*s));
-    bare_start(&s->bare, machine, ANE_PAGE_TABLE_SEED, 64);
+    bare_start(&s->bare, machine, 64);
     assert_int_equal(ane_machine_dram_alloc(machine, (uint64_t)TOTAL_PAGES * BARE_PAGE, &s->pool), 0);
     return machine;
 }

@@ -277,7 +277,7 @@ static void one_page_many_times(void **state)
     (void)state;
     taskrig_assemble(&program, &step, 1);
     assert_int_equal(ane_machine_create(&config, &machine), 0);
-    bare_start(&bare, machine, ANE_PAGE_TABLE_SEED, 64);
+    bare_start(&bare, machine, 64);
     request = bare_load(&bare, program.bytes, program.size, 0, program.first_words, program.count, 4);
     assert_int_equal(ane_machine_dram_alloc(machine, BARE_PAGE, &frame), 0);
     request.bar[5] = 0x4000000;

@@ -333,7 +333,7 @@ static void a_call_has_its_fields_at_their_bytes(void **state)
 /* A two-level walk of our own: the words of the tables in DRAM, from the register's address on. */
 static uint64_t leaf_frame(const struct ane_machine *machine, uint64_t leaf)
 {
-    switch (machine->leaf_form) {
+    switch (machine->leaf_form + ANE_PAGE_TABLE_SEED) {
     case ANE_PAGE_TABLE_T8020: return (leaf & 0xffffff000ull) | (machine->board->dram & ~0xfffffffffull);
     case ANE_PAGE_TABLE_T6000: return (leaf & 0x3ffffffc00ull) << 4;
     default: return leaf & ~(1ull << 63);
@@ -442,7 +442,7 @@ static void each_role_is_mapped_under_its_code(void **state)
 /* The word of a whole page that may be read and written, in each of the three forms. */
 static uint64_t leaf_of(const struct ane_machine *machine, uint64_t physical)
 {
-    switch (machine->leaf_form) {
+    switch (machine->leaf_form + ANE_PAGE_TABLE_SEED) {
     case ANE_PAGE_TABLE_T8020: return (physical & 0xffffff000ull) | 0xfffull << 40 | 1;
     case ANE_PAGE_TABLE_T6000: return (physical >> 4 & 0x3ffffffc00ull) | 0xfffull << 40 | 1;
     default: return physical | 1ull << 63;
@@ -454,7 +454,7 @@ static void both_classes_give_the_same_word(void **state)
     static const uint32_t usages[] = {1, 2, 7, 8, 9};
 
     (void)state;
-    for (uint32_t form = 0; form < 3; form++) {
+    for (uint32_t form = ANE_PAGE_TABLE_SEED; form <= ANE_PAGE_TABLE_T6000; form++) {
         struct ane_machine *machine = make(form);
         static struct load load;
 

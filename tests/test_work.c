@@ -20,7 +20,7 @@ static uint32_t outcome(uint32_t numerics, const struct step *step)
 
     taskrig_assemble(&program, step, 1);
     assert_int_equal(ane_machine_create(&config, &machine), 0);
-    bare_start(&bare, machine, ANE_PAGE_TABLE_SEED, 64);
+    bare_start(&bare, machine, 64);
     request = bare_load(&bare, program.bytes, program.size, 0, program.first_words, program.count, 4);
     request.bar[4] = request.bar[5] = 0x20000000;
     assert_false(bare_run(&bare, &request));

@@ -10,8 +10,9 @@
  * each may wait for another to leave. Machines do not share anything.
  *
  * Errors. A call that can fail returns 0 or a negative errno, and ane_machine_error() has a sentence. -EPERM,
- * or 0 or NULL from a call that returns a value: the machine is NULL, was made before a fork, or the caller
- * is its trace function, or the machine has stopped (panic_on_fault); nothing changes.
+ * or 0 or NULL from a call that returns a value (all ones from ane_machine_read32): the machine is NULL, was
+ * made before a fork, or the caller is its trace function, or the machine has stopped (panic_on_fault);
+ * nothing changes.
  *
  * Signals. With firmware, a signal handler of the process may run on a stack of the firmware and has 128 KiB
  * there; one that needs more needs SA_ONSTACK.
@@ -51,9 +52,12 @@ ANE_API int ane_numerics_named(const char *name);
 
 /* Forms of a page-table entry. docs/dart.md. */
 enum ane_page_table {
-    ANE_PAGE_TABLE_SEED = 0, /* bit 63 valid, frame unshifted; the default */
-    ANE_PAGE_TABLE_T8020 = 1,
-    ANE_PAGE_TABLE_T6000 = 2,
+    /* the default: with firmware ANE_PAGE_TABLE_SEED; bare, the form that Linux's driver uses for the chip:
+       ANE_PAGE_TABLE_T8020 for t8103, ANE_PAGE_TABLE_T6000 for t6000 */
+    ANE_PAGE_TABLE_CHIP = 0,
+    ANE_PAGE_TABLE_SEED = 1, /* bit 63 valid, frame unshifted */
+    ANE_PAGE_TABLE_T8020 = 2,
+    ANE_PAGE_TABLE_T6000 = 3,
 };
 
 /*
@@ -181,6 +185,11 @@ struct ane_machine_config {
      * emulated core. It is read once, and checked by the driver.
      */
     const char *firmware_image;
+    /*
+     * 1: what no public source explains in a descriptor (bits, registers, values of fields) is ignored and
+     * traced, and the descriptor runs. 0: it is refused, and its queue is stuck. docs/experiments.md.
+     */
+    uint32_t lenient;
 };
 
 /*
@@ -211,7 +220,8 @@ ANE_API const char *ane_machine_error(void);
 
 /*
  * Reads a register at a physical address, a multiple of 4. An address that no block answers reads 0 and is
- * counted ("bus.unanswered"). No virtual time passes.
+ * counted ("bus.unanswered"). No virtual time passes. All ones, with a sentence in ane_machine_error: no
+ * access was made, for one of the reasons above.
  */
 ANE_API uint32_t ane_machine_read32(struct ane_machine *machine, uint64_t address);
 
@@ -246,9 +256,53 @@ ANE_API int ane_machine_dram_free(struct ane_machine *machine, uint64_t address)
 ANE_API void *ane_machine_dram(struct ane_machine *machine, uint64_t address, uint64_t bytes);
 
 /*
- * Lets virtual time pass until the machine is idle or max_virtual_ns have passed. Blocks meanwhile, also
- * while injected calls run; other threads are admitted.
- * 0 when idle, 1 when the time ran out first, -EPERM as above.
+ * A descriptor of DRAM's memory file, for a second mapping of it, in this process or another: byte 0 of the
+ * file is the first of DRAM (map.dram), and its size cannot change. It is the caller's, who closes it. The
+ * caller orders its accesses with those of the engine.
+ * A file descriptor, or -ENOTSUP when the machine has firmware, whose memory is not handed out; -EMFILE;
+ * -EPERM as above.
+ */
+ANE_API int ane_machine_dram_file(struct ane_machine *machine);
+
+/* Banks of one machine, at most. */
+#define ANE_BANKS_MAX 4000u
+
+/*
+ * Adds a bank: `bytes` bytes of the caller's memory file from `offset` on become physical memory in one run,
+ * behind DRAM, at *address. Both are multiples of 16 KiB, and the file has these bytes as long as the bank
+ * exists: one that can shrink (a memory file without F_SEAL_SHRINK) is refused. The machine keeps a
+ * descriptor of its own. ane_machine_dram finds the bank's bytes, up to 1 GiB at a time. At most
+ * ANE_BANKS_MAX exist.
+ * 0, or -EINVAL for the file, its size, its seals, or a value that is not a multiple; -ENOSPC when there are
+ * too many banks; -ENOMEM when no run of physical addresses is left; -EMFILE; -EPERM as above.
+ */
+ANE_API int ane_machine_bank_add(struct ane_machine *machine, int file, uint64_t offset, uint64_t bytes,
+                                 uint64_t *address);
+
+/*
+ * Removes a bank. The file keeps its bytes. The caller has unmapped it from the DARTs and invalidated their
+ * TLBs: the engine may no longer be pointed at it.
+ * 0, or -EINVAL when no bank starts there, -EPERM as above.
+ */
+ANE_API int ane_machine_bank_remove(struct ane_machine *machine, uint64_t address);
+
+/* How ane_machine_run ended. */
+enum ane_run {
+    ANE_RUN_IDLE = 0,  /* nothing is left to do */
+    ANE_RUN_LIMIT = 1, /* the time has passed, and there is more to do */
+    /*
+     * The time has passed, and nothing is left to do but for a task queue that is stuck: ane_machine_problem
+     * says why. Nothing but the driver's own action ends this.
+     */
+    ANE_RUN_STUCK = 2,
+};
+
+/*
+ * Lets virtual time pass until the machine is idle or max_virtual_ns have passed. While a task queue is stuck
+ * the machine is not idle, so the time passes and a driver's timeout in machine time fires; with UINT64_MAX
+ * the call returns at once when nothing else is left. Blocks meanwhile, also while injected calls run; other
+ * threads are admitted.
+ * A value of enum ane_run, or -EPERM as above.
  */
 ANE_API int ane_machine_run(struct ane_machine *machine, uint64_t max_virtual_ns);
 
@@ -285,6 +339,39 @@ ANE_API int ane_machine_interrupt(struct ane_machine *machine);
  */
 ANE_API int ane_machine_dart_interrupt(struct ane_machine *machine);
 
+/* Interrupt lines of a board. Their numbers at the interrupt controller are in the map. */
+enum ane_line {
+    ANE_LINE_ENGINE = 0,
+    ANE_LINE_DART = 1,
+    ANE_LINES
+};
+
+/*
+ * An interrupt handler: `level` is 1 when the line rose and 0 when it fell. Called at the virtual time of the
+ * change, by the thread whose call brought it about (ane_machine_run, ane_machine_write32 or another), before
+ * that call returns; never while another handler of the machine runs. It may call the machine, and virtual
+ * time does not pass while it runs unless it lets time pass. A change that a handler brings about is reported
+ * after it has returned.
+ */
+typedef void (*ane_line_fn)(void *context, enum ane_line line, int level);
+
+/*
+ * Sets the handler of a line; NULL removes it. Not for a machine with firmware, whose lines are its driver's.
+ * When the line is high already, the handler is called before this returns. Once the call that removes a
+ * handler has returned, the handler does not run any more.
+ * 0, or -EINVAL for another line, -ENOTSUP with firmware, -EPERM as above.
+ */
+ANE_API int ane_machine_line_handler(struct ane_machine *machine, enum ane_line line, ane_line_fn fn,
+                                     void *context);
+
+/*
+ * The same for a thread that polls: adds 1 to an eventfd each time the line rises. The machine keeps a
+ * descriptor of its own; -1 removes it. Both ways may be used for one line.
+ * 0, or -EINVAL for another line or a file that is not an eventfd, -EMFILE, -ENOTSUP with firmware, -EPERM as
+ * above.
+ */
+ANE_API int ane_machine_line_eventfd(struct ane_machine *machine, enum ane_line line, int eventfd);
+
 /* A hash over every trace line so far: a function of configuration and accesses alone. */
 ANE_API uint64_t ane_machine_trace_hash(struct ane_machine *machine);
 
@@ -308,6 +395,13 @@ struct ane_machine_problem {
     uint32_t offset;     /* of the place in it, in bytes */
     uint32_t bits;       /* the bits or the value complained about; 0 when there are none */
     char text[240];      /* one sentence */
+    uint32_t reg;        /* address of the register, when the place is one; 0 otherwise */
+    /* Constant strings; "" for what the problem does not have. */
+    const char *kind_name;  /* what the number of `kind` means */
+    const char *reg_name;   /* "Common.InDim" */
+    const char *field_name; /* "InDim.Width" */
+    const char *outcome;    /* what a real engine does with it, as far as that is known */
+    const char *advice;     /* what to do about it */
 };
 
 /*
@@ -460,6 +554,13 @@ ANE_API const char *ane_machine_stage_name(unsigned stage);
  */
 ANE_API int ane_machine_profile(struct ane_machine *machine, int on, struct ane_machine_profile *sums);
 
+/* A power domain of the board: one word of a power manager. docs/machine.md has its bits. */
+struct ane_machine_domain {
+    const char *name; /* as in the public device trees: "ane_sys", "ane_base", "ane_set1" and so on */
+    uint64_t address;
+};
+#define ANE_DOMAINS_MAX 12u
+
 /* Physical addresses of the blocks of a machine. */
 struct ane_machine_map {
     size_t size;       /* set by the caller to sizeof(struct ane_machine_map) */
@@ -472,6 +573,12 @@ struct ane_machine_map {
     uint64_t dram, dram_bytes;
     uint32_t interrupt;      /* number of the engine's line */
     uint32_t dart_interrupt; /* number of the DARTs' line */
+    /* the window that the public device trees call "engine"; the task manager is at its offset 0x20000 */
+    uint64_t engine, engine_bytes;
+    uint64_t dart_bytes; /* of each DART's window */
+    uint32_t page_table; /* the form in use: enum ane_page_table, never ANE_PAGE_TABLE_CHIP */
+    uint32_t domains;    /* of the list below */
+    struct ane_machine_domain domain[ANE_DOMAINS_MAX];
 };
 
 /*

@@ -68,6 +68,8 @@ struct mach_dump {
     uint64_t unwritten; /* of those, not in the folder */
 };
 
+struct mach_bank; /* bank.c */
+
 struct ane_machine {
     struct mach_lock lock; /* one caller at a time inside */
     unsigned long family;  /* fork generation it was made in */
@@ -87,6 +89,7 @@ struct ane_machine {
     uint32_t engines;
     uint32_t in_flight; /* enum ane_in_flight */
     struct soc_memory *memory;
+    struct mach_bank *banks; /* of the caller */
     struct soc_clock *clock;
     struct soc_trace trace;
     struct soc_lines lines;
@@ -175,6 +178,9 @@ void mach_cpu_inject(struct ane_machine *m, unsigned fault_class, const char *te
 int mach_dump_init(struct ane_machine *m, const char *folder, struct base_error *error);
 void mach_dump_free(struct ane_machine *m);
 void mach_dump_take(void *context, const void *bytes, size_t size);
+
+/* bank.c: the machine ends: the descriptors of its banks are closed, after its memory. */
+void mach_banks_close(struct ane_machine *m);
 
 /* life.c: -ENODEV with a sentence: the machine has no firmware. */
 int mach_refuse_bare(void);

@@ -24,14 +24,23 @@
 
 _Static_assert((int)ANE_CHIP_T6000 == (int)PR_CHIP_T6000 && (int)ANE_CHIP_T8103 == (int)PR_CHIP_T8103,
                "same numbering");
-_Static_assert((int)ANE_PAGE_TABLE_SEED == (int)PR_LEAF_SEED &&
-                   (int)ANE_PAGE_TABLE_T8020 == (int)PR_LEAF_T8020 &&
-                   (int)ANE_PAGE_TABLE_T6000 == (int)PR_LEAF_T6000,
-               "same numbering");
+/* The public forms are the protocol's, behind the one that the chip chooses. */
+_Static_assert((int)ANE_PAGE_TABLE_SEED == (int)PR_LEAF_SEED + 1 &&
+                   (int)ANE_PAGE_TABLE_T8020 == (int)PR_LEAF_T8020 + 1 &&
+                   (int)ANE_PAGE_TABLE_T6000 == (int)PR_LEAF_T6000 + 1,
+               "same order");
 _Static_assert((int)ANE_NUMERICS_M1 == (int)ENG_M1 && (int)ANE_NUMERICS_IEEE == (int)ENG_IEEE,
                "same numbering");
 
 _Static_assert(ANE_THREADS_MAX == ENG_POOL_THREADS_MAX, "one limit of threads");
+
+/* The firmware's driver writes the seeds' form; Linux's writes that of the chip. */
+static uint32_t form_of_chip(const struct ane_machine_config *config)
+{
+    if (config->firmware)
+        return ANE_PAGE_TABLE_SEED;
+    return config->chip == ANE_CHIP_T8103 ? ANE_PAGE_TABLE_T8020 : ANE_PAGE_TABLE_T6000;
+}
 
 /* Copies the caller's configuration, whatever version of the struct it was built with. */
 static int take_config(const struct ane_machine_config *from, struct ane_machine_config *config,
@@ -57,9 +66,12 @@ static int take_config(const struct ane_machine_config *from, struct ane_machine
     if (config->numerics > ANE_NUMERICS_M1_EXACT)
         return base_fail(error, EINVAL, "Numerics %u are unknown; m1 is 0, ieee is 1 and m1-exact is 2.",
                          config->numerics);
-    if (config->page_table >= PR_LEAF_FORMS)
-        return base_fail(error, EINVAL, "Page-table form %u is unknown; seed is 0, t8020 1, t6000 2.",
+    if (config->page_table > PR_LEAF_FORMS)
+        return base_fail(error, EINVAL,
+                         "Page-table form %u is unknown; the chip's is 0, seed 1, t8020 2, t6000 3.",
                          config->page_table);
+    if (config->page_table == ANE_PAGE_TABLE_CHIP)
+        config->page_table = form_of_chip(config);
     if (config->dram_bytes > DRAM_MAX)
         return base_fail(error, EINVAL,
                          "DRAM of 0x%" PRIx64 " bytes was asked for; the limit is 0x%" PRIx64 ".",
@@ -299,7 +311,7 @@ static int make_silicon(struct ane_machine *m, const struct ane_machine_config *
                         struct base_error *error)
 {
     struct dart_config dart = {
-        .form = (enum pr_leaf_form)config->page_table,
+        .form = (enum pr_leaf_form)(config->page_table - ANE_PAGE_TABLE_SEED),
         .vma_budget = config->vma_budget,
         .strict_tlb = config->strict_tlb,
         .lines = &m->lines,
@@ -371,6 +383,7 @@ static void take_apart(struct ane_machine *m)
     eng_destroy(m->engine);
     dart_destroy(m->dart);
     soc_memory_destroy(m->memory);
+    mach_banks_close(m);
     mach_dump_free(m);
     mach_lock_destroy(&m->lock);
     soc_clock_destroy(m->clock);
@@ -401,7 +414,7 @@ int mach_create_tapped(const struct ane_machine_config *config,
     if (!m)
         return -ENOMEM;
     m->board = &pr_board_table[taken.chip];
-    m->leaf_form = taken.page_table;
+    m->leaf_form = taken.page_table - ANE_PAGE_TABLE_SEED;
     m->engines = taken.engines;
     m->internal_build = taken.internal_build;
     m->in_flight = taken.in_flight;
@@ -588,6 +601,7 @@ int ane_machine_map(struct ane_machine *machine, struct ane_machine_map *map)
         .dram_bytes = soc_memory_bytes(machine->memory),
         .interrupt = board->interrupt,
         .dart_interrupt = board->dart_interrupt,
+        .page_table = machine->leaf_form + ANE_PAGE_TABLE_SEED,
     };
     return 0;
 }

@@ -45,6 +45,7 @@
 struct bank {
     uint64_t start; /* offset in the reserved range */
     uint64_t bytes;
+    uint64_t offset;          /* of its bytes in the file */
     int file;                 /* -1: free */
     bool owned;               /* the file was made here and is closed with the bank */
     struct pr_extent *extent; /* of a surface: its physical pages */
@@ -100,22 +101,32 @@ static void close_file(struct bank *bank)
     bank->file = -1;
 }
 
-/* Maps a bank's file, new or (from >= 0) the caller's, at its place in the reserved range. */
-static int place(struct soc_memory *m, unsigned index, uint64_t start, uint64_t bytes, const char *name,
-                 int from, struct base_error *error)
+/* What a bank's bytes are. */
+struct source {
+    const char *name;
+    int file; /* -1: a new one */
+    uint64_t offset;
+    bool contiguous; /* in physical memory */
+};
+
+/* Maps a bank's file at its place in the reserved range. */
+static int place(struct soc_memory *m, unsigned index, uint64_t start, uint64_t bytes,
+                 const struct source *source, struct base_error *error)
 {
     struct bank *bank = &m->bank[index];
-    int status = from < 0 ? new_file(bytes, name, &bank->file, error) : 0;
+    int status = source->file < 0 ? new_file(bytes, source->name, &bank->file, error) : 0;
 
     if (status)
         return status;
-    bank->owned = from < 0;
+    bank->owned = source->file < 0;
     if (!bank->owned)
-        bank->file = from;
-    if (!base_alloc_allowed() || mmap(m->host + start, bytes, PROT_READ | PROT_WRITE,
-                                      MAP_SHARED | MAP_FIXED | MAP_NORESERVE, bank->file, 0) == MAP_FAILED) {
+        bank->file = source->file;
+    bank->offset = source->offset;
+    if (!base_alloc_allowed() ||
+        mmap(m->host + start, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+             bank->file, (off_t)bank->offset) == MAP_FAILED) {
         close_file(bank);
-        return base_fail(error, ENOMEM, "Mapping 0x%" PRIx64 " bytes for %s failed.", bytes, name);
+        return base_fail(error, ENOMEM, "Mapping 0x%" PRIx64 " bytes for %s failed.", bytes, source->name);
     }
     bank->start = start;
     bank->bytes = bytes;
@@ -133,6 +144,7 @@ static void *reserve(uint64_t bytes, int protection)
 
 int soc_memory_create(uint64_t base, uint64_t bytes, struct soc_memory **memory, struct base_error *error)
 {
+    static const struct source dram = {.name = "anemone-dram", .file = -1};
     struct soc_memory *m = base_alloc(sizeof(*m));
     int status = -ENOMEM;
 
@@ -151,7 +163,7 @@ int soc_memory_create(uint64_t base, uint64_t bytes, struct soc_memory **memory,
                   m->host_bytes);
         goto fail;
     }
-    status = place(m, 0, 0, m->dram_bytes, "anemone-dram", -1, error);
+    status = place(m, 0, 0, m->dram_bytes, &dram, error);
     if (!status)
         status = soc_buddy_create(m->dram_bytes / PR_PAGE_BYTES, &m->dram, error);
     if (!status)
@@ -343,13 +355,33 @@ static void lead(struct soc_memory *m, const struct bank *bank, bool on)
     for (uint32_t i = 0; i < bank->extents; i++) {
         struct frame *frame = &m->frame[(bank->extent[i].physical - surface_base(m)) / PR_PAGE_BYTES];
 
-        for (uint64_t left = bank->extent[i].bytes / PR_PAGE_BYTES; left--; frame++)
-            *frame =
-                on ? (struct frame){host++, (uint16_t)left, (uint16_t)(bank - m->bank)} : (struct frame){0};
+        for (uint64_t left = bank->extent[i].bytes / PR_PAGE_BYTES; left--; frame++) {
+            uint16_t behind = left < UINT16_MAX ? (uint16_t)left : UINT16_MAX;
+
+            *frame = on ? (struct frame){host++, behind, (uint16_t)(bank - m->bank)} : (struct frame){0};
+        }
     }
 }
 
-static int add_bank(struct soc_memory *memory, int from, uint64_t bytes, uint64_t *address,
+/* Physical pages for a bank: scattered, or one run. */
+static int take_names(struct soc_memory *m, struct bank *bank, uint64_t pages, bool contiguous)
+{
+    uint64_t first;
+
+    if (!contiguous)
+        return soc_scatter_take(&m->scatter, m->names, surface_base(m), pages, &bank->extent, &bank->extents);
+    bank->extent = base_alloc(sizeof(*bank->extent));
+    if (bank->extent && soc_buddy_take(m->names, pages, &first)) {
+        bank->extent[0] = (struct pr_extent){surface_base(m) + first * PR_PAGE_BYTES, pages * PR_PAGE_BYTES};
+        bank->extents = 1;
+        return 0;
+    }
+    base_free(bank->extent);
+    bank->extent = NULL;
+    return -ENOMEM;
+}
+
+static int add_bank(struct soc_memory *memory, const struct source *source, uint64_t bytes, uint64_t *address,
                     struct base_error *error)
 {
     uint64_t pages = bytes / PR_PAGE_BYTES + (bytes % PR_PAGE_BYTES != 0), page;
@@ -363,13 +395,12 @@ static int add_bank(struct soc_memory *memory, int from, uint64_t bytes, uint64_
                          BANKS_MAX - 1);
     if (pages > SURFACE_PAGES || !soc_buddy_take(memory->surfaces, pages, &page))
         goto no_pages;
-    if (soc_scatter_take(&memory->scatter, memory->names, surface_base(memory), pages, &bank->extent,
-                         &bank->extents)) {
+    if (take_names(memory, bank, pages, source->contiguous)) {
         soc_buddy_give(memory->surfaces, page);
         goto no_pages;
     }
-    status = place(memory, index, memory->dram_bytes + page * PR_PAGE_BYTES, pages * PR_PAGE_BYTES,
-                   "anemone-surface", from, error);
+    status =
+        place(memory, index, memory->dram_bytes + page * PR_PAGE_BYTES, pages * PR_PAGE_BYTES, source, error);
     if (status) {
         soc_scatter_give(memory->names, surface_base(memory), bank->extent, bank->extents);
         bank->extent = NULL;
@@ -387,13 +418,30 @@ no_pages:
 int soc_memory_bank_add(struct soc_memory *memory, uint64_t bytes, uint64_t *address,
                         struct base_error *error)
 {
-    return add_bank(memory, -1, bytes, address, error);
+    static const struct source surface = {.name = "anemone-surface", .file = -1};
+
+    return add_bank(memory, &surface, bytes, address, error);
 }
 
 int soc_memory_bank_attach(struct soc_memory *memory, int file, uint64_t bytes, uint64_t *address,
                            struct base_error *error)
 {
-    return add_bank(memory, file, bytes, address, error);
+    const struct source surface = {.name = "anemone-surface", .file = file};
+
+    return add_bank(memory, &surface, bytes, address, error);
+}
+
+int soc_memory_bank_place(struct soc_memory *memory, int file, uint64_t offset, uint64_t bytes,
+                          uint64_t *address, struct base_error *error)
+{
+    const struct source bank = {.name = "a bank", .file = file, .offset = offset, .contiguous = true};
+
+    return add_bank(memory, &bank, bytes, address, error);
+}
+
+int soc_memory_dram_file(const struct soc_memory *memory)
+{
+    return memory->bank[0].file;
 }
 
 /* The physical page of a surface at an address, or NULL. */
@@ -491,6 +539,6 @@ int soc_memory_file_at(const struct soc_memory *memory, uint64_t address, int *f
         return -EFAULT;
     *file = memory->bank[frame->bank].file;
     *offset = memory->dram_bytes + (uint64_t)frame->host * PR_PAGE_BYTES - memory->bank[frame->bank].start +
-              address % PR_PAGE_BYTES;
+              memory->bank[frame->bank].offset + address % PR_PAGE_BYTES;
     return 0;
 }

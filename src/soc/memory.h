@@ -83,7 +83,15 @@ int soc_memory_bank_add(struct soc_memory *memory, uint64_t bytes, uint64_t *add
  */
 int soc_memory_bank_attach(struct soc_memory *memory, int file, uint64_t bytes, uint64_t *address,
                            struct base_error *error);
+/*
+ * A part of a file that exists, in one physical run: for a caller that places memory himself. Offset and
+ * bytes are whole pages. The caller keeps the file open as long as the bank exists.
+ */
+int soc_memory_bank_place(struct soc_memory *memory, int file, uint64_t offset, uint64_t bytes,
+                          uint64_t *address, struct base_error *error);
 int soc_memory_bank_remove(struct soc_memory *memory, uint64_t address, struct base_error *error);
+/* The file of DRAM, which belongs to the memory. */
+int soc_memory_dram_file(const struct soc_memory *memory);
 /* The bank's file descriptor (owned by the memory), or -1. `address` is in any of its pages. */
 int soc_memory_bank_file(const struct soc_memory *memory, uint64_t address);
 /*
@@ -94,7 +102,7 @@ bool soc_memory_bank_buffer(const struct soc_memory *memory, uint64_t address, s
 
 /*
  * Host address of [address, address + bytes), or NULL when the range is neither in DRAM nor in one extent of
- * a bank. Costs no more than a few compares.
+ * a bank (of a placed one: more than 1 GiB). Costs no more than a few compares.
  */
 void *soc_memory_at(const struct soc_memory *memory, uint64_t address, uint64_t bytes);
 

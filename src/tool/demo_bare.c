@@ -167,7 +167,8 @@ static bool run(struct demo *d)
 
 int tool_demo_bare(ane_trace_fn trace)
 {
-    struct ane_machine_config config = {.size = sizeof(config), .trace = !!trace, .trace_fn = trace};
+    struct ane_machine_config config = {
+        .size = sizeof(config), .page_table = ANE_PAGE_TABLE_SEED, .trace = !!trace, .trace_fn = trace};
     struct demo d = {0};
     bool good;
 

@@ -52,7 +52,10 @@ struct acc_request {
     uint32_t bar[ACC_TILES];
     uint32_t first; /* device address of the first descriptor: the btsp buffer */
     uint32_t td_count, td_size;
-    int process; /* who asks, for the report */
+    /* For the report alone: */
+    int process;                /* who asks */
+    uint32_t handle[ACC_TILES]; /* the program's names of its buffers; 0: it has none */
+    uint32_t first_handle;
 };
 /*
  * Runs a request to its end: 0, or -ETIMEDOUT as the driver gives after a second. Then the reason was

@@ -4,7 +4,7 @@
  * mach_enter clears the thread's sentence, so one that is there afterwards is of this call. A child process
  * must not touch a machine of its parent; the generation distinguishes them without a system call. Locks are
  * taken before a fork in one order, and released in the reverse one: default machine, session with the
- * service, surfaces, tables.
+ * service, surfaces, tables, traces.
  */
 #include <errno.h>
 
@@ -109,5 +109,7 @@ bool mach_enter(struct ane_machine *m)
 
 void mach_leave(struct ane_machine *m)
 {
+    if (m->lock.due)
+        mach_lines_report(m);
     mach_lock_leave(&m->lock);
 }

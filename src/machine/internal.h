@@ -15,6 +15,7 @@
 #include "engine/engine.h"
 #include "machine/async.h"
 #include "machine/core.h"
+#include "machine/line.h"
 #include "machine/lock.h"
 #include "protocol/board.h"
 #include "soc/bus.h"
@@ -93,6 +94,7 @@ struct ane_machine {
     struct soc_clock *clock;
     struct soc_trace trace;
     struct soc_lines lines;
+    struct mach_lines watch; /* who watches them from outside */
     struct soc_pmu pmu;
     struct soc_gpu gpu;
     struct soc_bus *bus;

@@ -151,7 +151,11 @@ struct ane_machine_config {
     /* largest descriptor: multiply-accumulates, or elements; 0 = 2^40 (2^33 elements, 2^31 narrow ones) */
     uint64_t max_work;
     uint32_t reference; /* 1: compute with the plain reference kernels */
-    uint32_t trace;     /* 1: trace; lines go to trace_fn when it is set, and always into the hash */
+    /*
+     * 1: trace; lines go to trace_fn when it is set, and always into the hash. 0: as the environment's
+     * ANEMONE_TRACE says, which names a file for the trace of each machine (docs/trace.md), or none.
+     */
+    uint32_t trace;
     ane_trace_fn trace_fn;
     void *trace_context;
     uint32_t clock;                      /* enum ane_clock */

@@ -32,6 +32,7 @@ enum { MACH_LINE_ENGINE, MACH_LINE_DOORBELL, MACH_LINE_HOST, MACH_LINE_DART };
 
 struct rt_port;
 struct mach_injection;
+struct mach_tracing;
 struct ane_port_message;
 
 struct mach_window {
@@ -93,6 +94,7 @@ struct ane_machine {
     struct mach_bank *banks; /* of the caller */
     struct soc_clock *clock;
     struct soc_trace trace;
+    struct mach_tracing *tracing; /* the file that the environment asks for; NULL: none */
     struct soc_lines lines;
     struct mach_lines watch; /* who watches them from outside */
     struct soc_pmu pmu;

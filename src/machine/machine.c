@@ -14,6 +14,7 @@
 #include "engine/pool.h"
 #include "firmware/firmware.h"
 #include "machine/internal.h"
+#include "machine/tracing.h"
 #include "protocol/device.h"
 #include "protocol/timing.h"
 #include "protocol/tm_regs.h"
@@ -403,6 +404,7 @@ static void take_apart(struct ane_machine *m)
     mach_dump_free(m);
     mach_lock_destroy(&m->lock);
     soc_clock_destroy(m->clock);
+    mach_tracing_close(m->tracing);
     base_free(m);
 }
 
@@ -416,6 +418,7 @@ int mach_create_tapped(const struct ane_machine_config *config,
                        struct ane_machine **machine)
 {
     struct ane_machine_config taken;
+    struct mach_tracing *tracing;
     struct ane_machine *m;
     struct base_error *error = mach_error_begin();
     int status;
@@ -429,6 +432,9 @@ int mach_create_tapped(const struct ane_machine_config *config,
     m = make_empty(error);
     if (!m)
         return -ENOMEM;
+    status = mach_tracing_open(&taken, &m->tracing, error);
+    if (status)
+        goto fail;
     m->board = &pr_board_table[taken.chip];
     m->leaf_form = taken.page_table - ANE_PAGE_TABLE_SEED;
     m->engines = taken.engines;
@@ -459,7 +465,10 @@ int mach_create_tapped(const struct ane_machine_config *config,
     *machine = m;
     return 0;
 fail:
+    tracing = m->tracing;
+    m->tracing = NULL;
     take_apart(m);
+    mach_tracing_drop(tracing);
     return status;
 }
 

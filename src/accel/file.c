@@ -106,7 +106,7 @@ bool acc_file_unused(struct acc_file *file)
     return acc_memory_alone(&file->memory);
 }
 
-/* A string of the version: its whole length is said, and as much of it written as the program has room for. */
+/* A string of the version: its whole length is said, and what the program has room for is written. */
 static int copy_string(uint64_t *length, uint64_t address, const char *string,
                        const struct acc_client *client)
 {

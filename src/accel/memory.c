@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program never gets this file's own description but one made by opening it again. So a write lease on
- * our own is granted exactly while no other is open: the kernel counts those that are open for reading and for
- * writing, and a mapping holds the description it was made from. The engine's banks hold copies of our own.
+ * Every description of the file is made by opening it through /proc, our own too: the kernel does not count
+ * the one that memfd_create makes among those open for writing. So a write lease on our own is granted exactly
+ * while no other is open, for reading or writing; a mapping holds the description it was made from. The
+ * engine's banks hold copies of our own.
  */
 #include "accel/memory.h"
 
@@ -15,19 +16,40 @@
 #include "base/alloc.h"
 #include "base/file.h"
 
+static int open_again(int file)
+{
+    char path[32];
+    int again;
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+    again = base_file_above_standard(open(path, O_RDWR | O_CLOEXEC));
+    return again < 0 ? -errno : again;
+}
+
 int acc_memory_open(struct acc_memory *memory, struct base_error *error)
 {
+    int first, status;
+
     *memory = (struct acc_memory){.next = ACC_MEMORY_FIRST};
     memory->freed = base_alloc_array(ACC_MEMORY_FREED_PARTS, sizeof(*memory->freed));
     if (!memory->freed)
         return base_fail(error, ENOMEM, "No memory for the list of freed buffers.");
-    memory->file = base_file_memory("anemone-accel", ACC_MEMORY_BYTES);
+    first = base_file_memory("anemone-accel", ACC_MEMORY_BYTES);
+    if (first < 0) {
+        status = base_fail(error, -first, "A memory file for buffers cannot be made: %s.", strerror(-first));
+        goto free_list;
+    }
+    memory->file = open_again(first);
+    close(first);
     if (memory->file < 0) {
-        base_free(memory->freed);
-        return base_fail(error, -memory->file, "A memory file for buffers cannot be made: %s.",
-                         strerror(-memory->file));
+        status = base_fail(error, -memory->file, "The memory file cannot be opened through /proc: %s.",
+                           strerror(-memory->file));
+        goto free_list;
     }
     return 0;
+free_list:
+    base_free(memory->freed);
+    return status;
 }
 
 void acc_memory_close(struct acc_memory *memory)
@@ -75,12 +97,7 @@ void acc_memory_give(struct acc_memory *memory, uint64_t offset, uint64_t bytes)
 
 int acc_memory_descriptor(const struct acc_memory *memory)
 {
-    char path[32];
-    int file;
-
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", memory->file);
-    file = base_file_above_standard(open(path, O_RDWR | O_CLOEXEC));
-    return file < 0 ? -errno : file;
+    return open_again(memory->file);
 }
 
 bool acc_memory_alone(const struct acc_memory *memory)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The program never gets this file's own description but one made by opening it again. So a write lease on
- * our own is granted exactly while no other is open: the kernel counts those that are open for reading and for
- * writing, and a mapping holds the description it was made from. The engine's banks hold copies of our own.
+ * our own is granted exactly while no other is open: the kernel counts those that were opened for writing,
+ * and a mapping holds the description it was made from. The engine's banks hold copies of our own. The kernel
+ * does not count the description that memfd_create makes, so ours is opened through /proc too.
  */
 #include "accel/memory.h"
 
@@ -15,13 +16,35 @@
 #include "base/alloc.h"
 #include "base/file.h"
 
+/* An open file description of its own, close on exec; or a negative errno. */
+static int open_again(int file)
+{
+    char path[32];
+    int again;
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+    again = base_file_above_standard(open(path, O_RDWR | O_CLOEXEC));
+    return again < 0 ? -errno : again;
+}
+
+static int make_file(void)
+{
+    int first = base_file_memory("anemone-accel", ACC_MEMORY_BYTES), file;
+
+    if (first < 0)
+        return first;
+    file = open_again(first);
+    close(first);
+    return file;
+}
+
 int acc_memory_open(struct acc_memory *memory, struct base_error *error)
 {
     *memory = (struct acc_memory){.next = ACC_MEMORY_FIRST};
     memory->freed = base_alloc_array(ACC_MEMORY_FREED_PARTS, sizeof(*memory->freed));
     if (!memory->freed)
         return base_fail(error, ENOMEM, "No memory for the list of freed buffers.");
-    memory->file = base_file_memory("anemone-accel", ACC_MEMORY_BYTES);
+    memory->file = make_file();
     if (memory->file < 0) {
         base_free(memory->freed);
         return base_fail(error, -memory->file, "A memory file for buffers cannot be made: %s.",
@@ -75,12 +98,7 @@ void acc_memory_give(struct acc_memory *memory, uint64_t offset, uint64_t bytes)
 
 int acc_memory_descriptor(const struct acc_memory *memory)
 {
-    char path[32];
-    int file;
-
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", memory->file);
-    file = base_file_above_standard(open(path, O_RDWR | O_CLOEXEC));
-    return file < 0 ? -errno : file;
+    return open_again(memory->file);
 }
 
 bool acc_memory_alone(const struct acc_memory *memory)

@@ -42,7 +42,7 @@ static uint32_t form_of_chip(const struct ane_machine_config *config)
 {
     if (config->firmware)
         return ANE_PAGE_TABLE_SEED;
-    return config->chip == ANE_CHIP_T8103 ? ANE_PAGE_TABLE_T8020 : ANE_PAGE_TABLE_T6000;
+    return (uint32_t)pr_board_table[config->chip].form + ANE_PAGE_TABLE_SEED;
 }
 
 /* Copies the caller's configuration, whatever version of the struct it was built with. */

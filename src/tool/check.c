@@ -43,25 +43,48 @@ struct report {
     bool as_json;
 };
 
+/* The names of a finding's register and field; empty when it has none. */
+struct place {
+    char reg[64], field[64];
+};
+
+static struct place place_of(const struct pr_problem *problem)
+{
+    struct pr_text reg, field;
+    struct place place;
+
+    pr_text_init(&reg, place.reg, sizeof(place.reg));
+    pr_text_init(&field, place.field, sizeof(place.field));
+    pr_td_place(problem, &reg, &field);
+    return place;
+}
+
 /* A remark about the file has no kind and no outcome. */
 static void print_finding(bool remark, const struct pr_problem *problem)
 {
+    const struct place place = place_of(problem);
+
     if (problem->kind == PR_PROBLEM_NONE) {
         printf("remark: file, byte 0x%x\n    %s\n", problem->offset, problem->text);
         return;
     }
     printf("%s: descriptor %u, byte 0x%x", remark ? "remark" : "problem", problem->descriptor,
            problem->offset);
-    if (problem->address)
+    if (problem->address || place.reg[0])
         printf(", register 0x%x", problem->address);
+    if (place.reg[0])
+        printf(" %s", place.reg);
     printf(": %s\n    %s\n    %s\n", pr_problem_kind_text(problem->kind), problem->text,
            pr_outcome_text(problem->outcome));
+    if (!remark)
+        printf("    %s\n", pr_problem_advice(problem->kind));
 }
 
 static void report(void *context, enum pr_finding finding, const struct pr_problem *problem)
 {
     struct report *r = context;
     bool remark = finding == PR_FINDING_REMARK, file = problem->kind == PR_PROBLEM_NONE;
+    const struct place place = place_of(problem);
 
     if (!r->as_json) {
         print_finding(remark, problem);
@@ -72,10 +95,13 @@ static void report(void *context, enum pr_finding finding, const struct pr_probl
     json_number(&r->json, "descriptor", problem->descriptor);
     json_number(&r->json, "offset", problem->offset);
     json_number(&r->json, "register", problem->address);
+    json_string(&r->json, "register_name", place.reg);
+    json_string(&r->json, "field", place.field);
     json_number(&r->json, "bits", problem->bits);
     json_string(&r->json, "kind", file ? "about the file" : pr_problem_kind_text(problem->kind));
     json_string(&r->json, "text", problem->text);
     json_string(&r->json, "engine", pr_outcome_text(problem->outcome));
+    json_string(&r->json, "advice", pr_problem_advice(problem->kind));
     json_object_end(&r->json);
 }
 

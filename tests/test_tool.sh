@@ -553,7 +553,7 @@ shows "140 bytes follow the stream, which ends at 0x274; from 0x274 on they are 
 gives 1 check "$folder/raw/odd.bin"
 says "odd.bin: if it is a descriptor stream without a container, --raw reads it."
 gives 1 check "$folder/raw/odd.bin" --raw
-says "at byte 0x254: The records are whole up to word 149; the word there (0x38383838) is neither a record nor 0"
+says "at byte 0x254: The records are whole up to word 149; the word there (0x38383838) is neither a new record nor 0"
 says "Tried: 157, 158, 126, 149 words; --words N gives the size."
 gives 0 inspect "$folder/raw/odd.bin" --words 149
 gives 1 check "$folder/raw/add.bin" --words 149

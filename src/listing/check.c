@@ -191,7 +191,19 @@ static void check_framing(struct check *check, const struct pr_chain_link *link,
     report(check, PR_FINDING_REMARK, link->index, &problem);
 }
 
-/* What follows a descriptor up to the next boundary is padding; a record there was meant to be part of it. */
+static bool writes(const struct pr_td *td, uint32_t address, uint32_t count)
+{
+    for (uint32_t r = 0; r < td->record_count; r++)
+        if (address < td->record[r].address + 4u * td->record[r].count &&
+            td->record[r].address < address + 4 * count)
+            return true;
+    return false;
+}
+
+/*
+ * What follows a descriptor up to the next boundary is padding; a record there was meant to be part of it,
+ * unless it writes what the descriptor has written, which no known one does.
+ */
 static void check_after(struct check *check, const struct pr_chain_link *link)
 {
     uint64_t end = link->offset + 4ull * link->words;
@@ -205,7 +217,8 @@ static void check_after(struct check *check, const struct pr_chain_link *link)
     address = word & 0x3ffffffu;
     count = pr_bits_get(word, 26, 6) + 1;
     first = pr_image_index(address);
-    if (!word || first < 0 || pr_image_index(address + 4 * (count - 1)) != first + (int)count - 1)
+    if (!word || first < 0 || pr_image_index(address + 4 * (count - 1)) != first + (int)count - 1 ||
+        writes(&check->td, address, count))
         return;
     problem.address = address;
     problem.bits = word;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every record boundary is a size that frames, so the longest one is taken: a descriptor ends where no record
- * follows. That is certain only before zeros, before the next descriptor and at the end of the bytes.
+ * follows, or one of registers that it has written, which no known descriptor does. The end is certain only
+ * before zeros, before the next descriptor and at the end of the bytes.
  */
 #include "program/raw.h"
 
@@ -32,11 +33,12 @@ enum stop { STOP_END, STOP_ZERO, STOP_CUT, STOP_OTHER };
 /* The records of a first descriptor whose size is not known. */
 struct walk {
     const uint8_t *bytes;
-    uint32_t limit;  /* words that the descriptor may have */
-    uint32_t whole;  /* words up to the last record that is whole */
-    uint32_t blocks; /* bit b: block b is written */
-    uint32_t known;  /* a size of the table that is a boundary, or 0 */
-    enum stop stop;  /* what is at `whole` */
+    uint32_t limit;                               /* words that the descriptor may have */
+    uint32_t whole;                               /* words up to the last record that is whole */
+    uint32_t blocks;                              /* bit b: block b is written */
+    uint32_t written[(PR_IMAGE_WORDS + 31) / 32]; /* bit i: word i of the image is written */
+    uint32_t known;                               /* a size of the table that is a boundary, or 0 */
+    enum stop stop;                               /* what is at `whole` */
 };
 
 static uint32_t header_get(const uint8_t *bytes, enum pr_td_header_field field)
@@ -59,23 +61,43 @@ static void note_boundary(struct walk *w, uint32_t at)
             w->known = at;
 }
 
+/* Marks the registers of a record. False, and nothing is marked, when one of them was marked before. */
+static bool mark(struct walk *w, uint32_t first, uint32_t count)
+{
+    uint32_t element;
+
+    for (uint32_t i = first; i < first + count; i++)
+        if (w->written[i / 32] >> i % 32 & 1)
+            return false;
+    for (uint32_t i = first; i < first + count; i++)
+        w->written[i / 32] |= 1u << i % 32;
+    w->blocks |= 1u << pr_reg_table[pr_image_reg(first, &element)].block;
+    return true;
+}
+
 /* The words of the record at a place, with its header word; 0 when there is none, and `stop` says why. */
 static uint32_t take_record(struct walk *w, uint32_t at)
 {
-    uint32_t word = pr_le32(w->bytes + 4u * at), count = pr_bits_get(word, 26, 6) + 1, element;
+    uint32_t word = pr_le32(w->bytes + 4u * at), count = pr_bits_get(word, 26, 6) + 1;
     int first = pr_image_index(word & 0x3ffffffu);
 
-    if (word == 0)
+    if (word == 0) {
         w->stop = STOP_ZERO;
-    else if (first < 0 || pr_image_index((word & 0x3ffffffu) + 4 * (count - 1)) != first + (int)count - 1)
-        w->stop = STOP_OTHER;
-    else if (count >= w->limit - at)
-        w->stop = STOP_CUT;
-    else {
-        w->blocks |= 1u << pr_reg_table[pr_image_reg((uint32_t)first, &element)].block;
-        return 1 + count;
+        return 0;
     }
-    return 0;
+    if (first < 0 || pr_image_index((word & 0x3ffffffu) + 4 * (count - 1)) != first + (int)count - 1) {
+        w->stop = STOP_OTHER;
+        return 0;
+    }
+    if (count >= w->limit - at) {
+        w->stop = STOP_CUT;
+        return 0;
+    }
+    if (!mark(w, (uint32_t)first, count)) {
+        w->stop = STOP_OTHER;
+        return 0;
+    }
+    return 1 + count;
 }
 
 static void walk_records(struct walk *w, const uint8_t *bytes, size_t size)
@@ -116,7 +138,7 @@ static bool choose_words(const struct walk *w, struct pr_raw *raw, struct pr_pro
                               w->whole, pr_le32(w->bytes + 4u * w->whole), w->limit, tried, w->whole);
     return pr_problem_set(
         problem, PR_PROBLEM_FORMAT,
-        "The records are whole up to word %u; the word there (%x) is neither a record nor 0, "
+        "The records are whole up to word %u; the word there (%x) is neither a new record nor 0, "
         "so the descriptor's size is not certain. %s%u words; --words N gives the size.",
         w->whole, pr_le32(w->bytes + 4u * w->whole), tried, w->whole);
 }

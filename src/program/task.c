@@ -22,6 +22,8 @@ static bool set_refusal(const struct pr_decoder *d, struct pr_problem *problem, 
 
     if (problem) {
         problem->address = reg->address;
+        problem->reg = (uint16_t)(info->owner + 1);
+        problem->field = (uint16_t)(field + 1);
         problem->offset = 0;
         problem->bits = pr_decode_get(d, field);
         problem->outcome = pr_experiment_hangs(reg->address, word, !pr_decode_head(d, PR_H_ENE))
@@ -69,6 +71,8 @@ bool pr_decode_refuse_header(const struct pr_decoder *d, enum pr_problem_kind ki
 
     if (d->problem) {
         d->problem->address = 0;
+        d->problem->reg = 0;
+        d->problem->field = (uint16_t)(field + 1);
         d->problem->offset = 4u * info->owner;
         d->problem->bits = pr_decode_head(d, field);
     }
@@ -90,7 +94,10 @@ bool pr_decode_ignore_at(const struct pr_decoder *d, enum pr_td_field field, uin
     const struct pr_field_info *info = &pr_field_table[field];
     const struct pr_reg_info *reg = &pr_reg_table[info->owner];
     uint32_t value = pr_image_get_at(d->image, field, element);
-    struct pr_problem found = {.address = reg->address + 4 * element, .bits = value};
+    struct pr_problem found = {.address = reg->address + 4 * element,
+                               .bits = value,
+                               .reg = (uint16_t)(info->owner + 1),
+                               .field = (uint16_t)(field + 1)};
 
     pr_problem_set(&found, PR_PROBLEM_UNSUPPORTED, "%s.%s[%u].%s is %u: %s.", pr_block_table[reg->block].name,
                    reg->name, element, info->name, value, why);

@@ -245,12 +245,17 @@ bool pr_td_read_lenient(const void *bytes, uint32_t words, const struct pr_ignor
     return true;
 }
 
+/* `reg` is PR_REG_COUNT for a word of the header. */
 static bool unexplained(struct pr_problem *problem, uint32_t at, uint32_t address, uint32_t bits,
-                        const char *what, uint32_t word)
+                        enum pr_td_reg reg, uint32_t word)
 {
+    const char *what = reg < PR_REG_COUNT ? pr_reg_table[reg].name : "header";
+
     if (problem) {
         problem->offset = 4 * at;
         problem->address = address;
+        problem->reg = (uint16_t)(reg < PR_REG_COUNT ? reg + 1u : 0);
+        problem->field = 0;
         problem->bits = bits;
     }
     return pr_problem_set(problem, PR_PROBLEM_UNEXPLAINED_BITS,
@@ -263,7 +268,7 @@ static bool header_explained(const struct pr_td *td, uint32_t at, struct pr_prob
 {
     uint32_t bits = td->word[at] & ~pr_header_known_bits(at);
 
-    return !bits || unexplained(problem, at, 0, bits, "header", td->word[at]);
+    return !bits || unexplained(problem, at, 0, bits, PR_REG_COUNT, td->word[at]);
 }
 
 /* The same of the nth word of a record, unless the whole word was seen to run on an M1. */
@@ -279,8 +284,7 @@ static bool word_explained(const struct pr_td *td, const struct pr_record *recor
     if (problem)
         problem->outcome = pr_experiment_hangs(address, td->word[at], planar) ? PR_OUTCOME_PUBLISHED_HANG
                                                                               : PR_OUTCOME_UNKNOWN;
-    return unexplained(problem, at, address, bits, pr_reg_table[pr_image_reg(index, &element)].name,
-                       td->word[at]);
+    return unexplained(problem, at, address, bits, pr_image_reg(index, &element), td->word[at]);
 }
 
 /* Reports what may be ignored, else it is the caller's problem. What hangs an M1 is never ignored. */
@@ -328,4 +332,17 @@ void pr_td_apply(const struct pr_td *td, struct pr_image *image)
         memcpy(&image->word[pr_image_index(record->address)], &td->word[record->offset + 1],
                record->count * sizeof(uint32_t));
     }
+}
+
+void pr_td_place(const struct pr_problem *problem, struct pr_text *reg, struct pr_text *field)
+{
+    const struct pr_reg_info *at =
+        problem->reg && problem->reg <= PR_REG_COUNT ? &pr_reg_table[problem->reg - 1] : NULL;
+
+    if (at)
+        pr_text_printf(reg, "%s.%s", pr_block_table[at->block].name, at->name);
+    if (at && problem->field && problem->field <= PR_F_COUNT)
+        pr_text_printf(field, "%s.%s", at->name, pr_field_table[problem->field - 1].name);
+    if (!problem->reg && problem->field && problem->field <= PR_H_COUNT)
+        pr_text_printf(field, "Header.%s", pr_header_table[problem->field - 1].name);
 }

@@ -66,6 +66,7 @@ static const struct section {
     {"experiments", "published experiments with single registers, run here and compared", spec_experiments,
      false},
     {"boards", "addresses of the blocks", spec_boards, true},
+    {"power", "power domains of the boards, and the bits of their words", spec_power, false},
 };
 
 #define SECTIONS BASE_COUNT_OF(sections)

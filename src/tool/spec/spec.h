@@ -124,5 +124,6 @@ void spec_task_queue(struct spec *spec);
 void spec_descriptor(struct spec *spec);
 void spec_experiments(struct spec *spec);
 void spec_boards(struct spec *spec);
+void spec_power(struct spec *spec);
 
 #endif

@@ -15,6 +15,7 @@
 #include "engine/engine.h"
 #include "machine/async.h"
 #include "machine/core.h"
+#include "machine/line.h"
 #include "machine/lock.h"
 #include "protocol/board.h"
 #include "soc/bus.h"
@@ -31,6 +32,7 @@ enum { MACH_LINE_ENGINE, MACH_LINE_DOORBELL, MACH_LINE_HOST, MACH_LINE_DART };
 
 struct rt_port;
 struct mach_injection;
+struct mach_tracing;
 struct ane_port_message;
 
 struct mach_window {
@@ -92,7 +94,9 @@ struct ane_machine {
     struct mach_bank *banks; /* of the caller */
     struct soc_clock *clock;
     struct soc_trace trace;
+    struct mach_tracing *tracing; /* the file that the environment asks for; NULL: none */
     struct soc_lines lines;
+    struct mach_lines watch; /* who watches them from outside */
     struct soc_pmu pmu;
     struct soc_gpu gpu;
     struct soc_bus *bus;
@@ -139,8 +143,12 @@ int mach_create_tapped(const struct ane_machine_config *config,
                        void (*install)(void *context, struct ane_machine *machine), void *context,
                        struct ane_machine **machine);
 
-/* machine.c: the partitions are on; an access to a block without power is traced. */
-bool mach_powered(struct ane_machine *m, const char *block);
+/*
+ * machine.c: these blocks (a bit per enum pr_powered) serve accesses; otherwise the access is traced, with
+ * that name. The second is the set that a DART's registers need.
+ */
+bool mach_powered(struct ane_machine *m, uint32_t blocks, const char *name);
+uint32_t mach_dart_needs(const struct ane_machine *m, unsigned dart);
 
 /* fault.c: the DART's fourth window and the engine's status word. */
 int mach_fault_attach(struct ane_machine *m, struct base_error *error);

@@ -15,9 +15,9 @@ struct judge {
 };
 
 /* The outcomes, the worst first. */
-static const enum pr_outcome order[] = {PR_OUTCOME_PUBLISHED_HANG, PR_OUTCOME_HANG,    PR_OUTCOME_FAULT,   PR_OUTCOME_FOREIGN,
-                                        PR_OUTCOME_STALE,   PR_OUTCOME_PARTIAL, PR_OUTCOME_UNKNOWN,
-                                        PR_OUTCOME_HARMLESS};
+static const enum pr_outcome order[] = {PR_OUTCOME_PUBLISHED_HANG, PR_OUTCOME_HANG,    PR_OUTCOME_FAULT,
+                                        PR_OUTCOME_FOREIGN,        PR_OUTCOME_STALE,   PR_OUTCOME_PARTIAL,
+                                        PR_OUTCOME_UNKNOWN,        PR_OUTCOME_HARMLESS};
 
 const char *tool_outcome_word(enum pr_outcome outcome)
 {

@@ -49,6 +49,7 @@ enum {
     TD_KERNEL_CFG = 0x240,
     TD_MAC_CFG = 0x244,
     TD_ACC_BIAS = 0x24c,
+    TD_POST_SCALE = 0x250,
     TD_DST_DMA = 0x258,
     TD_DST_BASE = 0x25c,
     TD_DST_ROW = 0x260,
@@ -81,6 +82,12 @@ struct td_shape {
 static inline uint32_t td_row(const struct td_shape *s)
 {
     return (2 * s->w + 63) / 64 * 64;
+}
+
+/* What of a row is staged in L2 at a time: all of it, or 0x100 bytes. */
+static inline uint32_t td_strip(const struct td_shape *s)
+{
+    return s->w < 128 ? (2 * s->w + 15) / 16 * 16 : 0x100;
 }
 
 static inline uint32_t td_plane(const struct td_shape *s)
@@ -123,6 +130,7 @@ static inline void td_set_shape(uint8_t *td, const struct td_shape *s)
     td_set_strides(td, TD_SRC_ROW, s);
     td_set_strides(td, TD_SRC2_ROW, s);
     td_set_strides(td, TD_DST_ROW, s);
+    td_set(td, TD_L2_SRC_CHANNEL, td_strip(s));
 }
 
 #endif

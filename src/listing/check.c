@@ -19,18 +19,40 @@ struct check {
     pr_check_report report;
     void *context;
     bool clean;
+    bool lenient;         /* what a lenient machine ignores is a remark */
+    bool heard;           /* the remarks about this descriptor were made: it is read again after a repair */
     struct pr_flow *flow; /* NULL when only the stream is judged */
     uint32_t written;     /* bit b: block b has been written by some descriptor, or its absence reported */
+    uint32_t current;     /* index of the descriptor in td */
     struct pr_td td;
     struct pr_image image;
     struct pr_task task;
     uint8_t other[4 * PR_TD_WORDS_MAX]; /* a descriptor that is tried in another way */
 };
 
+/* Where the descriptor at hand writes the register of a finding; left alone when an earlier one wrote it. */
+static void place(const struct check *check, struct pr_problem *problem)
+{
+    uint32_t address = problem->reg ? pr_reg_table[problem->reg - 1].address : 0;
+
+    if (problem->address)
+        address = problem->address;
+    else if (!problem->reg)
+        return;
+    for (uint32_t r = 0; r < check->td.record_count; r++) {
+        const struct pr_record *record = &check->td.record[r];
+
+        if (address >= record->address && address < record->address + 4u * record->count)
+            problem->offset = 4 * (record->offset + 1u) + address - record->address;
+    }
+}
+
 static void report(struct check *check, enum pr_finding finding, uint32_t descriptor,
                    struct pr_problem *problem)
 {
     problem->descriptor = descriptor;
+    if (problem->offset == 0)
+        place(check, problem);
     if (problem->outcome == PR_OUTCOME_UNKNOWN)
         problem->outcome = pr_problem_outcome(problem->kind);
     if (finding == PR_FINDING_PROBLEM)
@@ -38,14 +60,45 @@ static void report(struct check *check, enum pr_finding finding, uint32_t descri
     check->report(check->context, finding, problem);
 }
 
+/* The flow's findings; those at the end of the chain may be about a descriptor that is no longer at hand. */
+static void report_flow(void *context, enum pr_finding finding, const struct pr_problem *problem)
+{
+    struct check *check = context;
+    struct pr_problem placed = *problem;
+
+    if (placed.offset == 0 && placed.descriptor == check->current)
+        place(check, &placed);
+    check->report(check->context, finding, &placed);
+}
+
+/* What a lenient machine ignores. */
+static void report_ignored(void *context, const struct pr_problem *ignored)
+{
+    struct check *check = context;
+    struct pr_problem problem = *ignored;
+
+    if (!check->heard)
+        report(check, PR_FINDING_REMARK, check->current, &problem);
+}
+
+static struct pr_ignore ignore_of(struct check *check)
+{
+    return (struct pr_ignore){report_ignored, check};
+}
+
 /* pr_td_explained names one word; with its bits cleared in our copy it names the next. */
 static void check_bits(struct check *check, uint32_t descriptor)
 {
+    const struct pr_ignore ignore = ignore_of(check);
     struct pr_td td = check->td;
     struct pr_problem problem = {0};
 
-    for (unsigned i = 0; i < WORDS_REPORTED && !pr_td_explained(&td, &problem); i++) {
+    check->heard = false;
+    for (unsigned i = 0; i < WORDS_REPORTED; i++) {
+        if (pr_td_explained_lenient(&td, check->lenient ? &ignore : NULL, &problem))
+            return;
         report(check, PR_FINDING_PROBLEM, descriptor, &problem);
+        check->heard = true;
         td.word[problem.offset / 4] &= ~problem.bits;
         memset(&problem, 0, sizeof(problem));
     }
@@ -162,7 +215,19 @@ static void check_framing(struct check *check, const struct pr_chain_link *link,
     report(check, PR_FINDING_REMARK, link->index, &problem);
 }
 
-/* What follows a descriptor up to the next boundary is padding; a record there was meant to be part of it. */
+static bool writes(const struct pr_td *td, uint32_t address, uint32_t count)
+{
+    for (uint32_t r = 0; r < td->record_count; r++)
+        if (address < td->record[r].address + 4u * td->record[r].count &&
+            td->record[r].address < address + 4 * count)
+            return true;
+    return false;
+}
+
+/*
+ * What follows a descriptor up to the next boundary is padding; a record there was meant to be part of it,
+ * unless it writes what the descriptor has written, which no known one does.
+ */
 static void check_after(struct check *check, const struct pr_chain_link *link)
 {
     uint64_t end = link->offset + 4ull * link->words;
@@ -176,7 +241,8 @@ static void check_after(struct check *check, const struct pr_chain_link *link)
     address = word & 0x3ffffffu;
     count = pr_bits_get(word, 26, 6) + 1;
     first = pr_image_index(address);
-    if (!word || first < 0 || pr_image_index(address + 4 * (count - 1)) != first + (int)count - 1)
+    if (!word || first < 0 || pr_image_index(address + 4 * (count - 1)) != first + (int)count - 1 ||
+        writes(&check->td, address, count))
         return;
     problem.address = address;
     problem.bits = word;
@@ -201,7 +267,10 @@ static bool check_extents(struct check *check, uint32_t descriptor)
         const struct pr_axis_field *axis = &pr_axis_fields[i];
         const struct pr_field_info *info = &pr_field_table[axis->field];
         uint32_t value = pr_image_get(&check->image, axis->field);
-        struct pr_problem problem = {.address = pr_reg_table[info->owner].address, .bits = value};
+        struct pr_problem problem = {.address = pr_reg_table[info->owner].address,
+                                     .reg = (uint16_t)(info->owner + 1),
+                                     .field = (uint16_t)(axis->field + 1),
+                                     .bits = value};
 
         if (value && value <= axis->limit)
             continue;
@@ -252,17 +321,21 @@ static bool repair(struct check *check, struct pr_image *image, const struct pr_
 /* True when the task is known. */
 static bool check_task(struct check *check, uint32_t descriptor)
 {
+    const struct pr_ignore ignore = ignore_of(check);
     struct pr_image image = check->image;
     unsigned reported = 0;
 
     memset(&check->task, 0, sizeof(check->task));
     if (!check_extents(check, descriptor))
         return false;
+    check->heard = false;
     for (; reported < FIELDS_REPORTED; reported++) {
         struct pr_problem problem = {0};
 
-        if (pr_task_decode(&check->td, &image, &check->task, &problem))
+        if (pr_task_decode_lenient(&check->td, &image, check->lenient ? &ignore : NULL, &check->task,
+                                   &problem))
             break;
+        check->heard = true;
         report(check, PR_FINDING_PROBLEM, descriptor, &problem);
         if (!repair(check, &image, &problem))
             return false;
@@ -272,10 +345,15 @@ static bool check_task(struct check *check, uint32_t descriptor)
 
 static void check_descriptor(struct check *check, const struct pr_chain_link *link)
 {
+    const struct pr_ignore ignore = ignore_of(check);
     struct pr_problem problem = {0};
     bool known;
 
-    if (!pr_td_read(check->bytes + link->offset, link->words, &check->td, &problem)) {
+    check->current = link->index;
+    check->heard = false;
+    check->td.record_count = 0;
+    if (!pr_td_read_lenient(check->bytes + link->offset, link->words, check->lenient ? &ignore : NULL,
+                            &check->td, &problem)) {
         report(check, PR_FINDING_PROBLEM, link->index, &problem);
         if (check->flow) {
             check_framing(check, link, problem.offset);
@@ -336,9 +414,10 @@ bool pr_check_program(const struct pr_check_program *program, struct pr_flow *fl
                           .report = callback,
                           .context = context,
                           .clean = true,
+                          .lenient = program->lenient,
                           .flow = flow};
 
-    pr_flow_begin(flow, &program->buffers, callback, context);
+    pr_flow_begin(flow, &program->buffers, report_flow, &check);
     check_chain(&check, program->first_words, program->count);
     return pr_flow_end(flow) && check.clean;
 }

@@ -10,8 +10,6 @@
  */
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "../accelrig.h"
 #include "require.h"
@@ -73,15 +71,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct accelrig rig;
     struct accelrig_sum sum;
-    struct stat stat;
 
     if (!good.device)
         make();
     rig = good;
-    rig.descriptor = acc_table_open(good.table, NULL);
-    require(rig.descriptor >= 0 && !fstat(rig.descriptor, &stat));
-    rig.file = acc_table_get(good.table, stat.st_dev, stat.st_ino);
-    require(rig.file);
+    accelrig_open(&rig);
     accelrig_sum_make(&rig, &sum);
     while (size >= 2) {
         const unsigned what = data[0] % WHATS;
@@ -96,8 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     munmap(sum.a.map, sum.a.bytes);
     munmap(sum.b.map, sum.b.bytes);
     munmap(sum.y.map, sum.y.bytes);
-    close(rig.descriptor);
-    acc_table_put(good.table, rig.file);
+    accelrig_close(&rig);
     /* a descriptor of the input may have written anywhere: the good request is made anew */
     accelrig_sum_end(&good, &good_sum);
     accelrig_sum_make(&good, &good_sum);

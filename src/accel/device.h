@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine as a Linux driver has it: one bare machine, one device address space for all buffers, one request
- * at a time. It does on machine.h what the published driver does on the device: registers, page tables in
- * DRAM, TLB invalidates, a poll of the task manager's STATUS with a timeout of one second, of virtual time.
+ * The engine as a Linux driver has it: one bare machine, one device address space for all buffers, one
+ * request at a time. It does on machine.h what the published driver does on the device: registers, page
+ * tables in DRAM, TLB invalidates, a poll of the task manager's STATUS with a timeout of one second, of
+ * virtual time.
  *
  * Buffers are placed by their owner in memory files, never in DRAM; page tables are in DRAM alone.
  * Every function may be called from any thread.
@@ -18,8 +19,8 @@
 struct acc_device;
 
 /*
- * Why a request did not end, or ended without a result, for the user; one block of lines. Called by the thread
- * that submitted, outside all locks. The text ends in a newline and is valid during the call.
+ * Why a request did not end, or ended without a result, for the user; one block of lines. Called by the
+ * thread that submitted, outside all locks. The text ends in a newline and is valid during the call.
  */
 typedef void (*acc_report_fn)(void *context, const char *text);
 
@@ -38,8 +39,8 @@ void acc_device_destroy(struct acc_device *device);
 struct ane_machine *acc_device_machine(struct acc_device *device);
 
 /*
- * A part of a sealed memory file becomes visible to the engine: a bank of the machine, and pages in the device
- * address space, after those of the buffer before it where that is free. Both are multiples of
+ * A part of a sealed memory file becomes visible to the engine: a bank of the machine, and pages in the
+ * device address space, after those of the buffer before it where that is free. Both are multiples of
  * ACC_TILE_BYTES. -ENOMEM, -ENOSPC when the address space or the banks are used up.
  */
 int acc_device_map(struct acc_device *device, int file, uint64_t offset, uint64_t bytes, uint32_t *iova,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program never gets this file's own description but one made by opening it again. So a write lease on
- * our own is granted exactly while no other is open: the kernel counts those that were opened for writing,
- * and a mapping holds the description it was made from. The engine's banks hold copies of our own. The kernel
- * does not count the description that memfd_create makes, so ours is opened through /proc too.
+ * Every description of the file is made by opening it through /proc, our own too: the kernel does not count
+ * the one that memfd_create makes among those open for writing. So a write lease on our own is granted
+ * exactly while no other is open, for reading or writing; a mapping holds the description it was made from. The
+ * engine's banks hold copies of our own.
  */
 #include "accel/memory.h"
 
@@ -16,7 +16,6 @@
 #include "base/alloc.h"
 #include "base/file.h"
 
-/* An open file description of its own, close on exec; or a negative errno. */
 static int open_again(int file)
 {
     char path[32];
@@ -27,30 +26,30 @@ static int open_again(int file)
     return again < 0 ? -errno : again;
 }
 
-static int make_file(void)
-{
-    int first = base_file_memory("anemone-accel", ACC_MEMORY_BYTES), file;
-
-    if (first < 0)
-        return first;
-    file = open_again(first);
-    close(first);
-    return file;
-}
-
 int acc_memory_open(struct acc_memory *memory, struct base_error *error)
 {
+    int first, status;
+
     *memory = (struct acc_memory){.next = ACC_MEMORY_FIRST};
     memory->freed = base_alloc_array(ACC_MEMORY_FREED_PARTS, sizeof(*memory->freed));
     if (!memory->freed)
         return base_fail(error, ENOMEM, "No memory for the list of freed buffers.");
-    memory->file = make_file();
+    first = base_file_memory("anemone-accel", ACC_MEMORY_BYTES);
+    if (first < 0) {
+        status = base_fail(error, -first, "A memory file for buffers cannot be made: %s.", strerror(-first));
+        goto free_list;
+    }
+    memory->file = open_again(first);
+    close(first);
     if (memory->file < 0) {
-        base_free(memory->freed);
-        return base_fail(error, -memory->file, "A memory file for buffers cannot be made: %s.",
-                         strerror(-memory->file));
+        status = base_fail(error, -memory->file, "The memory file cannot be opened through /proc: %s.",
+                           strerror(-memory->file));
+        goto free_list;
     }
     return 0;
+free_list:
+    base_free(memory->freed);
+    return status;
 }
 
 void acc_memory_close(struct acc_memory *memory)

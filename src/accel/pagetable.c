@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries are stored whole, with release: a walk sees the old one or the new one, and a table after its zeros. */
+/* Entries are stored whole, with release: a walk sees the old or the new one, and a table after its zeros. */
 #include "accel/pagetable.h"
 
 #include <errno.h>

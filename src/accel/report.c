@@ -53,7 +53,7 @@ static void add_line(struct acc_report *report, const char *name, const char *te
     add(report, "%s\n", text);
 }
 
-/* "tile 5 (handle 3)", as the request calls the buffer that begins there, or "a buffer of another request". */
+/* "tile 5 (handle 3)": what the request calls the buffer that begins there. */
 static void add_buffer(struct acc_report *report, const struct acc_request *request,
                        const struct acc_range *range)
 {
@@ -117,14 +117,14 @@ static void add_descriptor(struct acc_report *report, const struct acc_report_fa
     add(report, "\n");
 }
 
-static void add_problem(struct acc_report *report, const struct acc_report_facts *facts)
+/* The place in the descriptor; a problem of an address has none. */
+static void add_word(struct acc_report *report, const struct ane_machine_problem *problem)
 {
-    const struct ane_machine_problem *problem = &facts->problem;
-
-    add_descriptor(report, facts, problem->descriptor, problem->address);
-    add_label(report, "word");
-    add(report, "%" PRIu32 ", byte 0x%" PRIx32 " of the descriptor; value or bits 0x%08" PRIx32 "\n",
-        problem->offset / 4, problem->offset, problem->bits);
+    if (problem->offset || problem->bits) {
+        add_label(report, "word");
+        add(report, "%" PRIu32 ", byte 0x%" PRIx32 " of the descriptor; value or bits 0x%08" PRIx32 "\n",
+            problem->offset / 4, problem->offset, problem->bits);
+    }
     if (has(problem->reg_name)) {
         add_label(report, "register");
         add(report, "%s, address 0x%" PRIx32 "\n", problem->reg_name, problem->reg);
@@ -132,8 +132,6 @@ static void add_problem(struct acc_report *report, const struct acc_report_facts
     add_line(report, "field", problem->field_name);
     add_line(report, "kind", problem->kind_name);
     add_line(report, "reason", problem->text);
-    add_line(report, "on an M1", has(problem->outcome) ? problem->outcome : STUCK_OUTCOME);
-    add_line(report, "what to do", has(problem->advice) ? problem->advice : STUCK_ADVICE);
 }
 
 static void add_fault(struct acc_report *report, const struct acc_report_facts *facts, unsigned dart)
@@ -153,28 +151,35 @@ static void add_fault(struct acc_report *report, const struct acc_report_facts *
     add(report, "\n");
 }
 
+/* True when a DART has captured one. */
+static bool add_faults(struct acc_report *report, const struct acc_report_facts *facts)
+{
+    bool any = false;
+
+    for (unsigned dart = 0; dart < PR_DART_COUNT; dart++)
+        if (facts->dart[dart].error & PR_DART_ERROR_FLAG) {
+            add_fault(report, facts, dart);
+            any = true;
+        }
+    return any;
+}
+
 void acc_report_write(struct acc_report *report, const struct acc_report_facts *facts)
 {
-    bool fault = false;
+    const struct ane_machine_problem *problem = facts->has_problem ? &facts->problem : NULL;
+    const char *outcome = problem ? problem->outcome : NULL, *advice = problem ? problem->advice : NULL;
 
     report->length = 0;
     report->text[0] = 0;
     add_head(report, facts);
-    for (unsigned dart = 0; dart < PR_DART_COUNT; dart++)
-        if (facts->dart[dart].error & PR_DART_ERROR_FLAG) {
-            add_fault(report, facts, dart);
-            fault = true;
-        }
-    if (facts->has_problem) {
-        add_problem(report, facts);
-        return;
+    if (problem) {
+        add_descriptor(report, facts, problem->descriptor, problem->address);
+        add_word(report, problem);
     }
-    if (facts->error[0] != PR_TM_ERROR_FINE) {
-        add_label(report, "descriptor");
-        add(report, "at device address 0x%" PRIx32 ": ", facts->error[1]);
-        add_place(report, facts, facts->error[1]);
-        add(report, "\n");
+    if (add_faults(report, facts)) {
+        outcome = FAULT_OUTCOME;
+        advice = FAULT_ADVICE;
     }
-    add_line(report, "on an M1", fault ? FAULT_OUTCOME : STUCK_OUTCOME);
-    add_line(report, "what to do", fault ? FAULT_ADVICE : STUCK_ADVICE);
+    add_line(report, "on an M1", has(outcome) ? outcome : STUCK_OUTCOME);
+    add_line(report, "what to do", has(advice) ? advice : STUCK_ADVICE);
 }

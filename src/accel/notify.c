@@ -256,7 +256,7 @@ int acc_notify_run(struct acc_table *table, char *const argv[], int *status, str
 {
     struct notify notify = {
         .table = table, .listener = -1, .stop = -1, .epoll = -1, .lock = PTHREAD_MUTEX_INITIALIZER};
-    struct acc_launch launch;
+    struct acc_launch launch = {.listener = -1};
     int result = begin(&launch, argv, error);
 
     if (result)

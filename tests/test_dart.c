@@ -132,7 +132,7 @@ static void reset_values(void **state)
     dart_write32(rig.dart, DART_PORT_SOURCE, 0x100, 0);
     dart_write32(rig.dart, DART_PORT_SOURCE, 0x68, 0x1234);
     assert_int_equal(reg(&rig, 0x68), 0x1234);
-    dart_reset(rig.dart);
+    dart_reset(rig.dart, DART_ALL_PORTS);
     for (unsigned i = 0; i < DART_PORTS; i++) {
         enum dart_port port = (enum dart_port)i;
 
@@ -519,7 +519,7 @@ static void lock(void **state)
     assert_non_null(strstr(rig.lines, "reg=TTBR why=locked"));
     dart_write32(rig.dart, DART_PORT_RESULT, 0x100, 0); /* each controller has a lock of its own */
     assert_int_equal(dart_read32(rig.dart, DART_PORT_RESULT, 0x100), 0);
-    dart_reset(rig.dart);
+    dart_reset(rig.dart, DART_ALL_PORTS);
     assert_int_equal(reg(&rig, 0x60), 0x80000025u);
     dartrig_end(&rig);
 }

@@ -169,7 +169,7 @@ static void the_line_is_high_while_any_controller_holds_a_fault(void **state)
     assert_false(soc_lines_level(&w.lines, LINE));
     assert_false(get(&w, DART_PORT_TASK, 0, 0, 4, DART_READ));
     assert_int_equal(w.lines.line[LINE].rises, 2);
-    dart_reset(w.rig.dart);
+    dart_reset(w.rig.dart, DART_ALL_PORTS);
     assert_false(soc_lines_level(&w.lines, LINE));
     dartrig_end(&w.rig);
 }

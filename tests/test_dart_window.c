@@ -369,7 +369,7 @@ static void invalidate_empties_the_window(void **state)
     dartrig_map_backwards(&rig, 0x4000, page + 30 * DARTRIG_PAGE, 20);
     assert_int_equal(dartrig_get(&rig, 0x4000, 20 * DARTRIG_PAGE, DART_READ, &range), 0);
     expect_backwards(&range, page + 30 * DARTRIG_PAGE, 20);
-    dart_reset(rig.dart);
+    dart_reset(rig.dart, DART_ALL_PORTS);
     assert_int_equal(dart_stats_get(rig.dart).vmas, 1);
     dartrig_end(&rig);
 }

@@ -193,47 +193,19 @@ static void a_line_calls_on_the_rise_unless_a_tap_drops_it(void **state)
     soc_clock_destroy(clock);
 }
 
-static void no_gate(void *context, bool gated)
-{
-    (void)context;
-    (void)gated;
-}
-
-static void switching_a_partition_off_loses_state(void **state)
-{
-    struct soc_clock *clock;
-    struct soc_trace trace;
-    struct soc_pmu pmu;
-    unsigned lost = 0;
-
-    (void)state;
-    assert_int_equal(soc_clock_create(&clock, NULL), 0);
-    soc_trace_init(&trace, clock);
-    soc_pmu_init(&pmu, &trace, count_call, no_gate, &lost);
-    assert_true(soc_pmu_on(&pmu));
-    soc_pmu_write32(&pmu, SOC_MASTER_HOST, 2 * PR_PMU_STRIDE, PR_PMU_OFF);
-    assert_int_equal(lost, 1);
-    assert_false(soc_pmu_on(&pmu));
-    assert_int_equal(soc_pmu_read32(&pmu, SOC_MASTER_HOST, 2 * PR_PMU_STRIDE) & 0xff, 0);
-    soc_pmu_write32(&pmu, SOC_MASTER_HOST, 2 * PR_PMU_STRIDE, PR_PMU_ON);
-    assert_int_equal(soc_pmu_read32(&pmu, SOC_MASTER_HOST, 2 * PR_PMU_STRIDE) & 0xff, PR_PMU_READY);
-    assert_true(soc_pmu_on(&pmu));
-    assert_int_equal(lost, 1);
-    soc_pmu_write32(&pmu, SOC_MASTER_HOST, PR_PMU_DOMAINS * PR_PMU_STRIDE,
-                    PR_PMU_OFF); /* no such partition */
-    soc_pmu_write32(&pmu, SOC_MASTER_HOST, 4, PR_PMU_OFF);
-    assert_true(soc_pmu_on(&pmu));
-    soc_clock_destroy(clock);
-}
-
+/* What the power states of a board told the machine. */
 struct gate {
     unsigned lost, changes;
+    uint32_t blocks; /* of the last loss */
     bool gated;
 };
 
-static void count_lost(void *context)
+static void note_lost(void *context, uint32_t blocks)
 {
-    ((struct gate *)context)->lost++;
+    struct gate *gate = context;
+
+    gate->lost++;
+    gate->blocks = blocks;
 }
 
 static void note_gate(void *context, bool gated)
@@ -244,35 +216,118 @@ static void note_gate(void *context, bool gated)
     gate->gated = gated;
 }
 
-/* The controller's stores keep the state; the words read as written, and the host's stores are as before. */
-static void the_controller_gates_clocks(void **state)
-{
-    const uint32_t first = 1 * PR_PMU_STRIDE, second = 4 * PR_PMU_STRIDE;
+struct power {
     struct soc_clock *clock;
     struct soc_trace trace;
     struct soc_pmu pmu;
-    struct gate gate = {0};
+    struct gate gate;
+};
+
+static void power_make(struct power *p, enum pr_chip chip)
+{
+    *p = (struct power){0};
+    assert_int_equal(soc_clock_create(&p->clock, NULL), 0);
+    soc_trace_init(&p->trace, p->clock);
+    soc_pmu_init(&p->pmu, &pr_board_table[chip], &p->trace, note_lost, note_gate, &p->gate);
+}
+
+static bool all_serve(const struct power *p)
+{
+    return soc_pmu_serves(&p->pmu, PR_POWERED_BIT(PR_POWERED_COUNT) - 1);
+}
+
+static void switching_a_partition_off_loses_state(void **state)
+{
+    struct power p;
+    uint64_t base, word;
 
     (void)state;
-    assert_int_equal(soc_clock_create(&clock, NULL), 0);
-    soc_trace_init(&trace, clock);
-    soc_pmu_init(&pmu, &trace, count_lost, note_gate, &gate);
-    soc_pmu_write32(&pmu, SOC_MASTER_CONTROLLER, first, PR_PMU_OFF);
-    soc_pmu_write32(&pmu, SOC_MASTER_CONTROLLER, second, PR_PMU_OFF);
-    assert_true(gate.gated && gate.changes == 1 && gate.lost == 0 && soc_pmu_on(&pmu));
-    assert_int_equal(soc_pmu_read32(&pmu, SOC_MASTER_CONTROLLER, first) & 0xff, 0);
-    soc_pmu_write32(&pmu, SOC_MASTER_CONTROLLER, first, PR_PMU_ON);
-    assert_true(gate.gated && gate.changes == 1);
-    soc_pmu_write32(&pmu, SOC_MASTER_HOST, second, PR_PMU_ON);
-    assert_true(!gate.gated && gate.changes == 2 && gate.lost == 0);
-    assert_int_equal(soc_pmu_read32(&pmu, SOC_MASTER_HOST, second) & 0xff, PR_PMU_READY);
+    power_make(&p, PR_CHIP_T6000);
+    base = p.pmu.board->pmu;
+    word = base + 2 * PR_PMU_STRIDE;
+    assert_true(all_serve(&p));
+    soc_pmu_write32(&p.pmu, SOC_MASTER_HOST, word, PR_PMU_OFF);
+    assert_int_equal(p.gate.lost, 1);
+    assert_false(soc_pmu_serves(&p.pmu, PR_POWERED_BIT(PR_POWERED_ENGINE)));
+    assert_int_equal(soc_pmu_read32(&p.pmu, word) & 0xff, 0);
+    soc_pmu_write32(&p.pmu, SOC_MASTER_HOST, word, PR_PMU_ON);
+    assert_int_equal(soc_pmu_read32(&p.pmu, word) & 0xff, PR_PMU_READY);
+    assert_true(all_serve(&p));
+    assert_int_equal(p.gate.lost, 1);
+    soc_pmu_write32(&p.pmu, SOC_MASTER_HOST, base + PR_PMU_DOMAINS * PR_PMU_STRIDE,
+                    PR_PMU_OFF); /* no such partition */
+    soc_pmu_write32(&p.pmu, SOC_MASTER_HOST, base + 4, PR_PMU_OFF);
+    assert_true(all_serve(&p));
+    soc_clock_destroy(p.clock);
+}
+
+/* The controller's stores keep the state; the words read as written, and the host's stores are as before. */
+static void the_controller_gates_clocks(void **state)
+{
+    struct power p;
+    uint64_t first, second;
+
+    (void)state;
+    power_make(&p, PR_CHIP_T6000);
+    first = p.pmu.board->pmu + 1 * PR_PMU_STRIDE;
+    second = p.pmu.board->pmu + 4 * PR_PMU_STRIDE;
+    soc_pmu_write32(&p.pmu, SOC_MASTER_CONTROLLER, first, PR_PMU_OFF);
+    soc_pmu_write32(&p.pmu, SOC_MASTER_CONTROLLER, second, PR_PMU_OFF);
+    assert_true(p.gate.gated && p.gate.changes == 1 && p.gate.lost == 0 && all_serve(&p));
+    assert_int_equal(soc_pmu_read32(&p.pmu, first), PR_PMU_OFF);
+    soc_pmu_write32(&p.pmu, SOC_MASTER_CONTROLLER, first, PR_PMU_ON);
+    assert_true(p.gate.gated && p.gate.changes == 1);
+    soc_pmu_write32(&p.pmu, SOC_MASTER_HOST, second, PR_PMU_ON);
+    assert_true(!p.gate.gated && p.gate.changes == 2 && p.gate.lost == 0);
+    assert_int_equal(soc_pmu_read32(&p.pmu, second) & 0xff, PR_PMU_READY);
     /* The host takes the power of a gated partition; gating it then does not bring the power back. */
-    soc_pmu_write32(&pmu, SOC_MASTER_CONTROLLER, first, PR_PMU_OFF);
-    soc_pmu_write32(&pmu, SOC_MASTER_HOST, first, PR_PMU_OFF);
-    assert_true(!gate.gated && gate.lost == 1 && !soc_pmu_on(&pmu));
-    soc_pmu_write32(&pmu, SOC_MASTER_CONTROLLER, first, PR_PMU_OFF);
-    assert_true(!gate.gated && gate.lost == 1 && !soc_pmu_on(&pmu));
-    soc_clock_destroy(clock);
+    soc_pmu_write32(&p.pmu, SOC_MASTER_CONTROLLER, first, PR_PMU_OFF);
+    soc_pmu_write32(&p.pmu, SOC_MASTER_HOST, first, PR_PMU_OFF);
+    assert_true(!p.gate.gated && p.gate.lost == 1 && !all_serve(&p));
+    soc_pmu_write32(&p.pmu, SOC_MASTER_CONTROLLER, first, PR_PMU_OFF);
+    assert_true(!p.gate.gated && p.gate.lost == 1 && !all_serve(&p));
+    soc_clock_destroy(p.clock);
+}
+
+/* The host's clock gate is the state 4 of lnx: nothing is lost. */
+static void the_host_gates_a_clock(void **state)
+{
+    struct power p;
+    uint64_t word;
+
+    (void)state;
+    power_make(&p, PR_CHIP_T8103);
+    word = p.pmu.board->pmu + 3 * PR_PMU_STRIDE;
+    soc_pmu_write32(&p.pmu, SOC_MASTER_HOST, word, 0x4);
+    assert_true(p.gate.gated && !p.gate.lost && all_serve(&p));
+    assert_int_equal(soc_pmu_read32(&p.pmu, word), 0x244);
+    soc_pmu_write32(&p.pmu, SOC_MASTER_HOST, word, 0xf);
+    assert_true(!p.gate.gated && !p.gate.lost);
+    soc_pmu_write32(&p.pmu, SOC_MASTER_HOST, word, 0);
+    soc_pmu_write32(&p.pmu, SOC_MASTER_HOST, word, 0x4); /* it has no state to keep */
+    assert_true(!p.gate.gated && p.gate.lost == 1 && !all_serve(&p));
+    soc_clock_destroy(p.clock);
+}
+
+/* A flag stays until a 1 is written to it; bits that are kept are read back; PARENT_OFF cannot be written. */
+static void a_power_word_has_sticky_flags(void **state)
+{
+    struct power p;
+    uint64_t word;
+
+    (void)state;
+    power_make(&p, PR_CHIP_T8103);
+    word = p.pmu.board->pmu;
+    soc_pmu_write32(&p.pmu, SOC_MASTER_HOST, word, 0);
+    soc_pmu_write32(&p.pmu, SOC_MASTER_HOST, word, 0xf);
+    assert_int_equal(soc_pmu_read32(&p.pmu, word), 0x3ff);
+    soc_pmu_write32(&p.pmu, SOC_MASTER_HOST, word, 0x10ff080f);
+    assert_int_equal(soc_pmu_read32(&p.pmu, word), 0x10ff03ff);
+    soc_pmu_write32(&p.pmu, SOC_MASTER_HOST, word, 0x20f);
+    assert_int_equal(soc_pmu_read32(&p.pmu, word), 0x1ff);
+    soc_pmu_write32(&p.pmu, SOC_MASTER_HOST, word, 0x10f);
+    assert_int_equal(soc_pmu_read32(&p.pmu, word), 0xff);
+    soc_clock_destroy(p.clock);
 }
 
 static void keep_line(void *context, const char *line, size_t length)
@@ -317,6 +372,8 @@ int main(void)
         cmocka_unit_test(a_line_calls_on_the_rise_unless_a_tap_drops_it),
         cmocka_unit_test(switching_a_partition_off_loses_state),
         cmocka_unit_test(the_controller_gates_clocks),
+        cmocka_unit_test(the_host_gates_a_clock),
+        cmocka_unit_test(a_power_word_has_sticky_flags),
         cmocka_unit_test(a_trace_line_has_time_layer_and_changes_the_hash),
     };
 

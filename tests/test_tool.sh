@@ -134,6 +134,14 @@ for words in --help --version help "info --help" "spec --help" "compile --help" 
     result $? "anemone $words >/dev/full fails and says why"
 done
 
+# Boards: the power domains of the public device trees.
+gives 0 info --chip t8103 --json
+json
+holds "[p['address'] for p in d['boards'][0]['domains'] if p['name'] == 'ane_sys'] == [0x23b700470]"
+holds "d['boards'][0]['page_table'] == 't8020' and d['boards'][0]['bases']['engine'] == 0x26bc04000"
+gives 0 info --chip t6000
+shows "0x0028e0802c8  engine dart1 dart2; needs ane_sys"
+
 # Spec.
 gives 0 spec
 shows "selectors"
@@ -326,6 +334,13 @@ json
 holds "d['timing'] == 'none' and d['whole_virtual_us'] < 5 and 185 < d['m1_estimate_us'] < 195"
 gives 2 $add --input a="$folder/a.npy" --input b="$folder/b.npy" --timing fast
 says "there is no timing fast; m1 and none are known"
+ASAN_OPTIONS=verify_asan_link_order=0 gives 0 bench accel --count 10 --json
+json
+holds "d['machine']['submit_p50_us'] > 0 and d['preload']['submit_p50_us'] > 0 and d['plain']['open_stat_p50_us'] > 0"
+gives 2 bench accel --way node
+gives 2 bench submit --way nothing
+says "bench submit needs --way node|plain"
+gives 0 accel --where
 gives 0 bench threads --json
 json
 holds "abs(d['gain'] - 190 / 142.5) < 0.02 and d['m1_measured_gain'] == 1.04"

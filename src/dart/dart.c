@@ -144,14 +144,43 @@ static void line_update(struct dart *dart)
         soc_lines_set(dart->lines, dart->line, level);
 }
 
-void dart_reset(struct dart *dart)
+static bool table_in_use(struct dart *dart, uint64_t table)
 {
-    SOC_TRACE(dart->core.trace, DART_RESET);
     for (unsigned port = 0; port < DART_PORTS; port++)
-        controller_reset(&dart->controller[port]);
-    for (unsigned i = 0; i < DART_DOMAINS; i++)
-        if (dart->core.domain[i].live)
-            dart_domain_retire(&dart->core.domain[i]);
+        for (uint32_t stream = 0; stream < PR_DART_STREAMS; stream++) {
+            uint32_t ttbr = *ttbr_at(&dart->controller[port], stream);
+
+            if (ttbr & PR_DART_TTBR_VALID && pr_dart_ttbr_address(ttbr) == table)
+                return true;
+        }
+    return false;
+}
+
+static void trace_reset(struct dart *dart, uint32_t ports)
+{
+    if (ports == DART_ALL_PORTS) {
+        SOC_TRACE(dart->core.trace, DART_RESET);
+        return;
+    }
+    for (unsigned port = 0; port < DART_PORTS; port++)
+        if (ports >> port & 1)
+            SOC_TRACE(dart->core.trace, DART_PORT_RESET, port);
+}
+
+void dart_reset(struct dart *dart, uint32_t ports)
+{
+    trace_reset(dart, ports);
+    for (unsigned port = 0; port < DART_PORTS; port++)
+        if (ports >> port & 1)
+            controller_reset(&dart->controller[port]);
+    for (unsigned i = 0; i < DART_DOMAINS; i++) {
+        struct dart_domain *domain = &dart->core.domain[i];
+
+        if (domain->live && table_in_use(dart, domain->table))
+            dart_domain_empty(domain); /* the controllers share the TLB, which may forget at any time */
+        else if (domain->live)
+            dart_domain_retire(domain);
+    }
     line_update(dart);
 }
 
@@ -167,18 +196,6 @@ uint32_t dart_read32(struct dart *dart, enum dart_port port, uint32_t offset)
     if (reg->offset == PR_DART_TLB_ERROR0 || reg->offset == PR_DART_TLB_ERROR1)
         return controller->tlb_error[reg->offset == PR_DART_TLB_ERROR1];
     return offset < STORED_BYTES ? *word_at(controller, offset) : 0;
-}
-
-static bool table_in_use(struct dart *dart, uint64_t table)
-{
-    for (unsigned port = 0; port < DART_PORTS; port++)
-        for (uint32_t stream = 0; stream < PR_DART_STREAMS; stream++) {
-            uint32_t ttbr = *ttbr_at(&dart->controller[port], stream);
-
-            if (ttbr & PR_DART_TTBR_VALID && pr_dart_ttbr_address(ttbr) == table)
-                return true;
-        }
-    return false;
 }
 
 /* Empties the domains of a set of stream slots. */

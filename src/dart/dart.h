@@ -40,8 +40,9 @@ struct dart_config {
 int dart_create(const struct dart_config *config, struct soc_memory *memory, struct soc_trace *trace,
                 struct dart **dart, struct base_error *error);
 void dart_destroy(struct dart *dart);
-/* Registers to their reset values; TLBs emptied. */
-void dart_reset(struct dart *dart);
+/* Registers of a set of controllers, a bit per port, to their reset values; TLBs emptied. */
+void dart_reset(struct dart *dart, uint32_t ports);
+#define DART_ALL_PORTS ((1u << DART_PORTS) - 1)
 
 /* Register windows, for the bus: `port` selects the controller. */
 uint32_t dart_read32(struct dart *dart, enum dart_port port, uint32_t offset);

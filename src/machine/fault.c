@@ -17,7 +17,7 @@ static uint32_t fourth_read(void *context, enum soc_master master, uint32_t offs
 {
     (void)master;
     (void)offset;
-    (void)mach_powered(context, "dart");
+    (void)mach_powered(context, mach_dart_needs(context, 0), "dart");
     return 0;
 }
 
@@ -26,7 +26,7 @@ static void fourth_write(void *context, enum soc_master master, uint32_t offset,
     struct ane_machine *m = context;
 
     (void)master;
-    if (mach_powered(m, "dart"))
+    if (mach_powered(m, mach_dart_needs(m, 0), "dart"))
         SOC_TRACE(&m->trace, DART_WRITE_IGNORED, PR_DART_COUNT, offset, value, "?", "unknown");
 }
 
@@ -41,7 +41,8 @@ static uint32_t status_read(void *context, enum soc_master master, uint32_t offs
     (void)master;
     if (offset != PR_ENGINE_STATUS % SOC_BUS_GRANULE)
         return 0;
-    return soc_pmu_on(&m->pmu) ? word[eng_condition(m->engine)] : PR_ENGINE_STATUS_OFF;
+    return soc_pmu_serves(&m->pmu, PR_POWERED_BIT(PR_POWERED_ENGINE)) ? word[eng_condition(m->engine)]
+                                                                      : PR_ENGINE_STATUS_OFF;
 }
 
 static void status_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)

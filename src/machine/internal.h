@@ -143,8 +143,12 @@ int mach_create_tapped(const struct ane_machine_config *config,
                        void (*install)(void *context, struct ane_machine *machine), void *context,
                        struct ane_machine **machine);
 
-/* machine.c: the partitions are on; an access to a block without power is traced. */
-bool mach_powered(struct ane_machine *m, const char *block);
+/*
+ * machine.c: these blocks (a bit per enum pr_powered) serve accesses; otherwise the access is traced, with
+ * that name. The second is the set that a DART's registers need.
+ */
+bool mach_powered(struct ane_machine *m, uint32_t blocks, const char *name);
+uint32_t mach_dart_needs(const struct ane_machine *m, unsigned dart);
 
 /* fault.c: the DART's fourth window and the engine's status word. */
 int mach_fault_attach(struct ane_machine *m, struct base_error *error);

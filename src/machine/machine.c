@@ -18,6 +18,7 @@
 #include "protocol/device.h"
 #include "protocol/timing.h"
 #include "protocol/tm_regs.h"
+#include "soc/timebase.h"
 
 #define DRAM_DEFAULT      (4ull << 30)
 #define DRAM_MAX          (64ull << 30)
@@ -33,6 +34,8 @@ _Static_assert((int)ANE_PAGE_TABLE_SEED == (int)PR_LEAF_SEED + 1 &&
 _Static_assert((int)ANE_NUMERICS_M1 == (int)ENG_M1 && (int)ANE_NUMERICS_IEEE == (int)ENG_IEEE,
                "same numbering");
 
+_Static_assert(ANE_DOMAINS_MAX >= PR_DOMAINS_MAX, "the map has room for a board's power domains");
+
 _Static_assert(ANE_THREADS_MAX == ENG_POOL_THREADS_MAX, "one limit of threads");
 
 /* The firmware's driver writes the seeds' form; Linux's writes that of the chip. */
@@ -40,7 +43,7 @@ static uint32_t form_of_chip(const struct ane_machine_config *config)
 {
     if (config->firmware)
         return ANE_PAGE_TABLE_SEED;
-    return config->chip == ANE_CHIP_T8103 ? ANE_PAGE_TABLE_T8020 : ANE_PAGE_TABLE_T6000;
+    return (uint32_t)pr_board_table[config->chip].form + ANE_PAGE_TABLE_SEED;
 }
 
 /* Copies the caller's configuration, whatever version of the struct it was built with. */
@@ -101,14 +104,31 @@ static int take_config(const struct ane_machine_config *from, struct ane_machine
     return 0;
 }
 
-static void power_lost(void *context)
+#define ENGINE_POWER  PR_POWERED_BIT(PR_POWERED_ENGINE)
+#define DART_POWER(n) PR_POWERED_BIT(PR_POWERED_DART0 + (n))
+#define EVERY_DART    (DART_POWER(DART_PORTS) - DART_POWER(0))
+
+/*
+ * The driver of a machine with firmware switches the engine's own words alone, and does not invalidate a TLB
+ * while the device sleeps. So the DARTs share the fate of the engine there (chosen).
+ */
+static void power_lost(void *context, uint32_t blocks)
 {
     struct ane_machine *m = context;
 
-    eng_reset(m->engine);
-    dart_reset(m->dart);
-    if (m->cpu)
+    if (m->cpu && blocks & ENGINE_POWER)
+        blocks |= EVERY_DART;
+    if (blocks & ENGINE_POWER)
+        eng_reset(m->engine);
+    if (blocks & EVERY_DART)
+        dart_reset(m->dart, (blocks & EVERY_DART) >> PR_POWERED_DART0);
+    if (m->cpu && blocks & ENGINE_POWER)
         soc_controller_reset(&m->controller);
+}
+
+uint32_t mach_dart_needs(const struct ane_machine *m, unsigned dart)
+{
+    return DART_POWER(dart) | (m->cpu ? ENGINE_POWER : 0);
 }
 
 static void clock_gated(void *context, bool gated)
@@ -118,11 +138,11 @@ static void clock_gated(void *context, bool gated)
     eng_gate(m->engine, gated);
 }
 
-bool mach_powered(struct ane_machine *m, const char *block)
+bool mach_powered(struct ane_machine *m, uint32_t blocks, const char *name)
 {
-    if (soc_pmu_on(&m->pmu))
+    if (soc_pmu_serves(&m->pmu, blocks))
         return true;
-    SOC_TRACE(&m->trace, BUS_UNPOWERED, block);
+    SOC_TRACE(&m->trace, BUS_UNPOWERED, name);
     return false;
 }
 
@@ -131,7 +151,7 @@ static uint32_t engine_read(void *context, enum soc_master master, uint32_t offs
     struct ane_machine *m = context;
 
     (void)master;
-    return mach_powered(m, "engine") ? eng_read32(m->engine, offset) : 0;
+    return mach_powered(m, ENGINE_POWER, "engine") ? eng_read32(m->engine, offset) : 0;
 }
 
 static void engine_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
@@ -139,7 +159,7 @@ static void engine_write(void *context, enum soc_master master, uint32_t offset,
     struct ane_machine *m = context;
 
     (void)master;
-    if (mach_powered(m, "engine"))
+    if (mach_powered(m, ENGINE_POWER, "engine"))
         eng_write32(m->engine, offset, value);
 }
 
@@ -148,7 +168,9 @@ static uint32_t window_read(void *context, enum soc_master master, uint32_t offs
     struct mach_window *w = context;
 
     (void)master;
-    return mach_powered(w->machine, "dart") ? dart_read32(w->machine->dart, w->port, offset) : 0;
+    return mach_powered(w->machine, mach_dart_needs(w->machine, w->port), "dart")
+               ? dart_read32(w->machine->dart, w->port, offset)
+               : 0;
 }
 
 static void window_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
@@ -156,7 +178,7 @@ static void window_write(void *context, enum soc_master master, uint32_t offset,
     struct mach_window *w = context;
 
     (void)master;
-    if (!mach_powered(w->machine, "dart"))
+    if (!mach_powered(w->machine, mach_dart_needs(w->machine, w->port), "dart"))
         return;
     dart_write32(w->machine->dart, w->port, offset, value);
     if (dart_write_restarts(offset))
@@ -174,14 +196,6 @@ static int attach_blocks(struct ane_machine *m, struct base_error *error)
         .write = engine_write,
         .context = m,
     };
-    struct soc_block pmu = {
-        .name = "pmu",
-        .base = m->board->pmu,
-        .bytes = SOC_BUS_GRANULE,
-        .read = soc_pmu_read32,
-        .write = soc_pmu_write32,
-        .context = &m->pmu,
-    };
     struct soc_block gpu = {
         .name = "gpu-doorbell",
         .base = PR_GPU_DOORBELL,
@@ -193,7 +207,9 @@ static int attach_blocks(struct ane_machine *m, struct base_error *error)
     int status = soc_bus_attach(m->bus, &engine, error);
 
     if (!status)
-        status = soc_bus_attach(m->bus, &pmu, error);
+        status = soc_pmu_attach(&m->pmu, m->bus, error);
+    if (!status)
+        status = soc_timebase_attach(m->clock, m->bus, m->board->container, error);
     if (!status)
         status = soc_bus_attach(m->bus, &gpu, error);
     if (!status)
@@ -217,7 +233,7 @@ static int attach_blocks(struct ane_machine *m, struct base_error *error)
 /* From the lowest block to the highest. */
 static int make_bus(struct ane_machine *m, struct base_error *error)
 {
-    const uint64_t granule[] = {m->board->pmu, PR_GPU_DOORBELL};
+    const uint64_t granule[] = {m->board->pmu, m->board->reg[PR_APERTURE_PWGATE].base, PR_GPU_DOORBELL};
     uint64_t low = m->board->container, high = low + m->board->container_bytes;
     int status;
 
@@ -449,7 +465,7 @@ int mach_create_tapped(const struct ane_machine_config *config,
                                                            .record = taken.trace_record_fn,
                                                            .context = taken.trace_context});
     soc_lines_init(&m->lines, &m->trace);
-    soc_pmu_init(&m->pmu, &m->trace, power_lost, clock_gated, m);
+    soc_pmu_init(&m->pmu, m->board, &m->trace, power_lost, clock_gated, m);
     m->gpu = (struct soc_gpu){.trace = &m->trace};
     status = mach_dump_init(m, taken.dump_folder, error);
     if (!status)
@@ -633,7 +649,13 @@ int ane_machine_map(struct ane_machine *machine, struct ane_machine_map *map)
         .dram_bytes = soc_memory_bytes(machine->memory),
         .interrupt = board->interrupt,
         .dart_interrupt = board->dart_interrupt,
+        .engine = board->container + PR_ENGINE_WINDOW,
+        .engine_bytes = PR_ENGINE_WINDOW_BYTES,
+        .dart_bytes = PR_DART_WINDOW_BYTES,
         .page_table = machine->leaf_form + ANE_PAGE_TABLE_SEED,
+        .domains = board->domains,
     };
+    for (uint32_t i = 0; i < board->domains; i++)
+        map->domain[i] = (struct ane_machine_domain){board->domain[i].name, board->domain[i].address};
     return 0;
 }

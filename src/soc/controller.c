@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "protocol/board.h"
 #include "soc/clock.h"
 #include "soc/lines.h"
 #include "soc/trace.h"
@@ -88,9 +87,7 @@ void soc_controller_reset(struct soc_controller *c)
     update_lines(c);
 }
 
-_Static_assert((int)PR_CTRL_RVBAR_LO == (int)PR_CTRL_WINDOW_VECTOR &&
-                   (int)PR_CTRL_TIMEBASE_LO == (int)PR_CTRL_WINDOW_TIME,
-               "the low words are first in their windows");
+_Static_assert((int)PR_CTRL_RVBAR_LO == (int)PR_CTRL_WINDOW_VECTOR, "the low word is first in its window");
 
 static uint32_t vector_read(void *context, enum soc_master master, uint32_t offset)
 {
@@ -117,23 +114,6 @@ static void vector_write(void *context, enum soc_master master, uint32_t offset,
         c->rvbar = (c->rvbar & ~0xffffffffull) | value;
     if (offset == 4)
         c->rvbar = (c->rvbar & 0xffffffffull) | (uint64_t)value << 32;
-}
-
-static uint32_t timebase_read(void *context, enum soc_master master, uint32_t offset)
-{
-    const struct soc_controller *c = context;
-    uint64_t ticks = pr_timebase_ticks(soc_clock_now(c->clock));
-
-    (void)master;
-    return offset == 0 ? (uint32_t)ticks : offset == 4 ? (uint32_t)(ticks >> 32) : 0;
-}
-
-static void no_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
-{
-    (void)context;
-    (void)master;
-    (void)offset;
-    (void)value;
 }
 
 static uint32_t cpu_status(const struct soc_controller *c)
@@ -263,8 +243,6 @@ int soc_controller_attach(struct soc_controller *controller, struct soc_bus *bus
     const struct soc_block blocks[] = {
         {"controller-vector", container + PR_CTRL_WINDOW_VECTOR, PR_CTRL_WINDOW_VECTOR_BYTES, vector_read,
          vector_write, controller},
-        {"controller-time", container + PR_CTRL_WINDOW_TIME, PR_CTRL_WINDOW_TIME_BYTES, timebase_read,
-         no_write, controller},
         {"controller-cpu", container + PR_CTRL_WINDOW_CPU, PR_CTRL_WINDOW_CPU_BYTES, cpu_read, cpu_write,
          controller},
         {"controller-mailbox", container + PR_CTRL_WINDOW_MAILBOX, PR_CTRL_WINDOW_MAILBOX_BYTES, mailbox_read,

@@ -123,5 +123,6 @@ void spec_rules(struct spec *spec);
 void spec_task_queue(struct spec *spec);
 void spec_descriptor(struct spec *spec);
 void spec_boards(struct spec *spec);
+void spec_power(struct spec *spec);
 
 #endif

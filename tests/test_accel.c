@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,17 +20,20 @@ static uint64_t counter(const struct accelrig *rig, const char *name)
     return ane_machine_counter(acc_device_machine(rig->device), name);
 }
 
+static const struct ane_machine_config boards[] = {
+    {.size = sizeof(boards[0]), .chip = ANE_CHIP_T8103, .strict_tlb = 1},
+    {.size = sizeof(boards[0]), .chip = ANE_CHIP_T6000, .strict_tlb = 1},
+};
+#define BOARDS (sizeof(boards) / sizeof(boards[0]))
+
 static void adds(void **state)
 {
-    static const uint32_t chips[] = {ANE_CHIP_T8103, ANE_CHIP_T6000};
-
     (void)state;
-    for (unsigned i = 0; i < 2; i++) {
-        const struct ane_machine_config config = {.size = sizeof(config), .chip = chips[i], .strict_tlb = 1};
+    for (unsigned i = 0; i < BOARDS; i++) {
         struct accelrig rig;
         struct accelrig_sum sum;
 
-        accelrig_start(&rig, &config);
+        accelrig_start(&rig, &boards[i]);
         accelrig_sum_make(&rig, &sum);
         for (unsigned seed = 0; seed < 10; seed++)
             accelrig_sum_check(&rig, &sum, seed);
@@ -85,14 +89,13 @@ static void expect_words(const struct accelrig *rig, const char *const words[])
 }
 
 /* A word that no source explains is refused, and its queue never becomes idle. */
-static void hang(void **state)
+static void hang_on(const struct ane_machine_config *board)
 {
     struct accelrig rig;
     struct accelrig_sum sum;
     uint32_t word;
 
-    (void)state;
-    accelrig_start(&rig, NULL);
+    accelrig_start(&rig, board);
     accelrig_sum_make(&rig, &sum);
     word = accelrig_sum_word(&sum, TD_CFG);
     for (unsigned i = 1; i <= 3; i++) {
@@ -104,7 +107,7 @@ static void hang(void **state)
         snprintf(process, sizeof(process), "process %d:", rig.client.process);
         expect_words(&rig, (const char *const[]){process, "ETIMEDOUT", "descriptor  0 (from 0)",
                                                  "byte 0x0 of the btsp buffer (handle 2)", "byte 0x15c",
-                                                 "reason ", "on an M1 ", "what to do ", NULL});
+                                                 "Common.Cfg", "reason ", "on an M1 ", "what to do ", NULL});
         accelrig_sum_patch(&sum, TD_CFG, word);
         accelrig_sum_check(&rig, &sum, i);
     }
@@ -112,14 +115,20 @@ static void hang(void **state)
     accelrig_stop(&rig);
 }
 
+static void hang(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < BOARDS; i++)
+        hang_on(&boards[i]);
+}
+
 /* The source is a page behind the end of the last buffer that is mapped. */
-static void fault(void **state)
+static void fault_on(const struct ane_machine_config *board)
 {
     struct accelrig rig;
     struct accelrig_sum sum;
 
-    (void)state;
-    accelrig_start(&rig, NULL);
+    accelrig_start(&rig, board);
     accelrig_sum_make(&rig, &sum);
     for (unsigned i = 1; i <= 3; i++) {
         /* a is the third of five buffers of a page: its byte 0x10000 is a page behind the fifth's end */
@@ -136,7 +145,14 @@ static void fault(void **state)
     accelrig_stop(&rig);
 }
 
-/* Buffers are adjacent, so that a small overrun does not fault (lnx): a's bytes run on into b. */
+static void fault(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < BOARDS; i++)
+        fault_on(&boards[i]);
+}
+
+/* Buffers are adjacent, so that a small overrun does not fault (drv): a's bytes run on into b. */
 static void overrun(void **state)
 {
     struct accelrig rig;
@@ -153,6 +169,33 @@ static void overrun(void **state)
     y = (uint16_t *)(void *)sum.y.map;
     for (unsigned i = 0; i < ACCELRIG_VALUES; i++)
         assert_true(test_half_to_double(y[i]) == 2 * test_half_to_double(b[i]));
+    accelrig_sum_end(&rig, &sum);
+    accelrig_stop(&rig);
+}
+
+/* The two mistakes that programs make most: an empty btsp buffer, and a tile without a handle. */
+static void mistakes(void **state)
+{
+    struct accelrig rig;
+    struct accelrig_sum sum;
+    struct acc_abi_submit call;
+    uint8_t first[TD_BYTES];
+
+    (void)state;
+    accelrig_start(&rig, NULL);
+    accelrig_sum_make(&rig, &sum);
+    memcpy(first, sum.first.map, TD_BYTES);
+    memset(sum.first.map, 0, TD_BYTES);
+    sum.first.map[2] = 0x40; /* libane writes the network's number */
+    assert_int_equal(accelrig_ioctl(&rig, (uint32_t)ACC_IOCTL_SUBMIT, &sum.call), -ETIMEDOUT);
+    expect_words(&rig, (const char *const[]){"The first descriptor is empty", "0x800", "0x1000", NULL});
+    memcpy(sum.first.map, first, TD_BYTES);
+    call = sum.call;
+    call.handles[ACCELRIG_TILE_A] = 0;
+    assert_int_equal(accelrig_ioctl(&rig, (uint32_t)ACC_IOCTL_SUBMIT, &call), -ETIMEDOUT);
+    assert_null(strstr(rig.report, "The first descriptor is empty"));
+    expect_words(&rig, (const char *const[]){"a tile without a handle has the base address 0", NULL});
+    accelrig_sum_check(&rig, &sum, 1);
     accelrig_sum_end(&rig, &sum);
     accelrig_stop(&rig);
 }
@@ -217,11 +260,66 @@ static void no_growth(void **state)
     accelrig_stop(&rig);
 }
 
+/* One program of several: a file of its own, or the one that all share. */
+struct worker {
+    pthread_t thread;
+    struct accelrig rig;
+    unsigned number;
+    bool hangs;
+};
+
+static void *work(void *context)
+{
+    struct worker *worker = context;
+    struct accelrig_sum sum;
+
+    accelrig_sum_make(&worker->rig, &sum);
+    for (unsigned i = 0; i < 30; i++) {
+        struct accelrig_buffer other = accelrig_buffer(&worker->rig, (1 + i % 5) * ACCELRIG_PAGE);
+
+        if (worker->hangs) {
+            struct acc_abi_submit call = sum.call;
+
+            call.td_size = 4; /* a descriptor of one word */
+            assert_int_equal(accelrig_ioctl(&worker->rig, (uint32_t)ACC_IOCTL_SUBMIT, &call), -ETIMEDOUT);
+        }
+        accelrig_sum_check(&worker->rig, &sum, i + worker->number);
+        accelrig_buffer_end(&worker->rig, &other);
+    }
+    accelrig_sum_end(&worker->rig, &sum);
+    return NULL;
+}
+
+static void threads(void **state)
+{
+    struct worker worker[5] = {0};
+    struct accelrig rig;
+
+    (void)state;
+    accelrig_start(&rig, NULL);
+    for (unsigned i = 0; i < 5; i++) {
+        worker[i].rig = rig;
+        worker[i].number = i;
+        worker[i].hangs = i == 4;
+        if (i >= 2)
+            accelrig_open(&worker[i].rig);
+    }
+    for (unsigned i = 0; i < 5; i++)
+        assert_int_equal(pthread_create(&worker[i].thread, NULL, work, &worker[i]), 0);
+    for (unsigned i = 0; i < 5; i++)
+        assert_int_equal(pthread_join(worker[i].thread, NULL), 0);
+    for (unsigned i = 2; i < 5; i++)
+        accelrig_close(&worker[i].rig);
+    assert_int_equal(rig.reports, 30);
+    accelrig_stop(&rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(adds),  cmocka_unit_test(compiled_program), cmocka_unit_test(hang),
-        cmocka_unit_test(fault), cmocka_unit_test(overrun),          cmocka_unit_test(no_growth),
+        cmocka_unit_test(adds),      cmocka_unit_test(compiled_program), cmocka_unit_test(hang),
+        cmocka_unit_test(fault),     cmocka_unit_test(mistakes),         cmocka_unit_test(overrun),
+        cmocka_unit_test(no_growth), cmocka_unit_test(threads),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

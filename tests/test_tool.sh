@@ -106,7 +106,7 @@ gives 0 --version
 shows "anemone "
 gives 2 dance
 says "there is no verb dance"
-for verb in info spec compile run serve top cache inspect check assemble bench demo doctor; do
+for verb in accel info spec compile run serve top cache inspect check assemble bench demo doctor; do
     gives 0 "$verb" --help
     shows "anemone $verb"
     gives 2 "$verb" --no-such-option
@@ -114,7 +114,7 @@ for verb in info spec compile run serve top cache inspect check assemble bench d
 done
 
 # `--` ends the options: what follows is a word, also when it begins with dashes.
-for verb in info spec compile run serve top cache inspect check assemble bench demo doctor; do
+for verb in accel info spec compile run serve top cache inspect check assemble bench demo doctor; do
     "$anemone" "$verb" -- --help >"$folder/out" 2>"$folder/err"
     status=$?
     [ "$status" -ne 0 ] && ! [ -s "$folder/out" ] && ! grep -q "no option" "$folder/err"
@@ -126,7 +126,7 @@ gives 2 info -- --json
 says "--json is one word too many"
 
 # What cannot be written is a failure.
-for words in --help --version help "info --help" "spec --help" "compile --help" "run --help" "serve --help" "top --help" "cache --help" "inspect --help" \
+for words in --help --version help "info --help" "spec --help" "compile --help" "run --help" "serve --help" "top --help" "cache --help" "inspect --help" "accel --help" \
     "check --help" "assemble --help" "bench --help" "demo --help" "doctor --help" info spec "spec --json" "cache list" "bench m1"; do
     # shellcheck disable=SC2086
     "$anemone" $words >/dev/full 2>"$folder/err"
@@ -334,6 +334,13 @@ json
 holds "d['timing'] == 'none' and d['whole_virtual_us'] < 5 and 185 < d['m1_estimate_us'] < 195"
 gives 2 $add --input a="$folder/a.npy" --input b="$folder/b.npy" --timing fast
 says "there is no timing fast; m1 and none are known"
+ASAN_OPTIONS=verify_asan_link_order=0 gives 0 bench accel --count 10 --json
+json
+holds "d['machine']['submit_p50_us'] > 0 and d['preload']['submit_p50_us'] > 0 and d['plain']['open_stat_p50_us'] > 0"
+gives 2 bench accel --way node
+gives 2 bench submit --way nothing
+says "bench submit needs --way node|plain"
+gives 0 accel --where
 gives 0 bench threads --json
 json
 holds "abs(d['gain'] - 190 / 142.5) < 0.02 and d['m1_measured_gain'] == 1.04"

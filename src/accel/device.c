@@ -5,7 +5,7 @@
  * with both held: descriptors are a program's bytes and may point at buffers of others, so that no bank may
  * go while any request runs. engine_lock is taken first.
  *
- * The order of register accesses is the published driver's (lnx).
+ * The order of register accesses is the published driver's (drv).
  */
 #include "accel/device.h"
 
@@ -19,9 +19,10 @@
 #include "accel/space.h"
 #include "base/alloc.h"
 #include "protocol/board.h"
+#include "protocol/td_frame.h"
 #include "protocol/tm_regs.h"
 
-/* What the published driver uses for every request (lnx). */
+/* What the published driver uses for every request (drv). */
 #define QUEUE      4u
 #define NETWORK    0x40u
 #define TIMEOUT_NS 1000000000ull
@@ -109,10 +110,13 @@ static void bring_up(const struct acc_device *d)
 int acc_device_create(const struct acc_device_config *config, struct acc_device **device,
                       struct base_error *error)
 {
-    struct acc_device *d = base_alloc(sizeof(*d));
+    struct acc_device *d;
     int status;
 
     *device = NULL;
+    if (config->machine && config->machine->firmware)
+        return base_fail(error, EINVAL, "The accelerator's machine is a bare one; firmware must be 0.");
+    d = base_alloc(sizeof(*d));
     if (!d)
         return base_fail(error, ENOMEM, "No memory for the accelerator's device.");
     d->report = config->report;
@@ -286,6 +290,20 @@ static bool finish(const struct acc_device *d)
     return good;
 }
 
+/* With the space's lock: all zeros but for the first word, into which a library puts the network's number. */
+static bool first_is_empty(const struct acc_device *d, const struct acc_request *request)
+{
+    const struct acc_range *range = acc_space_before(&d->space, request->first);
+    const uint32_t *word = NULL;
+
+    if (range && range->iova == request->first)
+        word = ane_machine_dram(d->machine, range->bank, PR_TD_HEADER_WORDS * sizeof(*word));
+    for (unsigned i = 1; word && i < PR_TD_HEADER_WORDS; i++)
+        if (__atomic_load_n(&word[i], __ATOMIC_RELAXED))
+            return false;
+    return word;
+}
+
 /* With the engine's lock: what happened is still in the registers. */
 static void describe(struct acc_device *d, const struct acc_request *request, struct acc_report *report)
 {
@@ -302,6 +320,7 @@ static void describe(struct acc_device *d, const struct acc_request *request, st
     }
     pthread_mutex_lock(&d->space_lock);
     facts.space = &d->space;
+    facts.first_is_empty = first_is_empty(d, request);
     acc_report_write(report, &facts);
     pthread_mutex_unlock(&d->space_lock);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests are found as DRM's core finds them (lnx), by number and size. The program's struct is copied in
- * once; what the call makes of the copy is copied out, also after an error. The direction bits of the
+ * once; what the call changes in the copy is copied out, also after an error. The direction bits of the
  * program's own number say which of the two happen.
  */
 #include "accel/file.h"
@@ -288,7 +288,7 @@ static int nn_exec(struct acc_file *file, union arguments *arguments, const stru
     return acc_network_exec(&file->networks, &arguments->nn_handle, client);
 }
 
-#define NUMBER(request) ((request) & ~(uint32_t)(_IOC_DIRMASK << _IOC_DIRSHIFT))
+#define NUMBER(request) ((request) & ~((uint32_t)_IOC_DIRMASK << _IOC_DIRSHIFT))
 
 static const struct {
     uint32_t request;
@@ -305,12 +305,14 @@ static const struct {
 int acc_file_ioctl(struct acc_file *file, uint32_t request, uint64_t argument,
                    const struct acc_client *client)
 {
-    union arguments arguments = {0};
+    union arguments arguments = {0}, given;
     const size_t bytes = _IOC_SIZE(request);
     unsigned i = 0;
     uint32_t both;
     int status;
 
+    if (_IOC_TYPE(request) != ACC_IOCTL_TYPE)
+        return -ENOTTY;
     while (i < CALLS && NUMBER(calls[i].request) != NUMBER(request))
         i++;
     if (i == CALLS)
@@ -318,10 +320,13 @@ int acc_file_ioctl(struct acc_file *file, uint32_t request, uint64_t argument,
     both = _IOC_DIR(request) & _IOC_DIR(calls[i].request);
     if (both & _IOC_WRITE && client->read(client->context, argument, &arguments, bytes))
         return -EFAULT;
+    given = arguments;
     pthread_mutex_lock(&file->lock);
     status = calls[i].call(file, &arguments, client);
     pthread_mutex_unlock(&file->lock);
-    if (both & _IOC_READ && client->write(client->context, argument, &arguments, bytes))
+    /* The kernel writes it in any case; that differs only in memory that the program cannot write. */
+    if (both & _IOC_READ && (!(both & _IOC_WRITE) || memcmp(&given, &arguments, bytes) != 0) &&
+        client->write(client->context, argument, &arguments, bytes))
         return -EFAULT;
     return status;
 }

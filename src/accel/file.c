@@ -288,7 +288,7 @@ static int nn_exec(struct acc_file *file, union arguments *arguments, const stru
     return acc_network_exec(&file->networks, &arguments->nn_handle, client);
 }
 
-#define NUMBER(request) ((request) & ~(uint32_t)(_IOC_DIRMASK << _IOC_DIRSHIFT))
+#define NUMBER(request) ((request) & ~((uint32_t)_IOC_DIRMASK << _IOC_DIRSHIFT))
 
 static const struct {
     uint32_t request;

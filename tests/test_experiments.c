@@ -46,11 +46,12 @@ static void keep_trace(void *context, const char *line, size_t length)
         snprintf(rig->trace + at, sizeof(rig->trace) - at, "%s\n", line);
 }
 
-static void begin(struct rig *rig, uint32_t lenient)
+static void begin_with(struct rig *rig, uint32_t lenient, uint32_t numerics)
 {
     struct ane_machine_config config = {.size = sizeof(config),
                                         .chip = ANE_CHIP_T8103,
                                         .lenient = lenient,
+                                        .numerics = numerics,
                                         .trace = 1,
                                         .trace_fn = keep_trace,
                                         .trace_context = rig};
@@ -61,6 +62,11 @@ static void begin(struct rig *rig, uint32_t lenient)
     rig->source = bare_buffer(&rig->bare, BARE_PAGE);
     rig->second = bare_buffer(&rig->bare, BARE_PAGE);
     rig->result = bare_buffer(&rig->bare, BARE_PAGE);
+}
+
+static void begin(struct rig *rig, uint32_t lenient)
+{
+    begin_with(rig, lenient, ANE_NUMERICS_M1);
 }
 
 static void end(struct rig *rig)
@@ -307,6 +313,56 @@ static void widths_of_a_bypass(void **state)
     }
 }
 
+/* With the rules of ieee a NaN passes, whatever the widths are. */
+static void nan_of_a_bypass(void **state)
+{
+    (void)state;
+    for (uint32_t width = 2; width < 4; width++) {
+        uint8_t words[4 * PR_TD_WORDS_FULL];
+        struct rig rig;
+
+        begin_with(&rig, 0, ANE_NUMERICS_IEEE);
+        pr_experiment_descriptor(words);
+        td_set(words, TD_IN_DIM, 0x10002);
+        td_set(words, TD_OUT_DIM, 1u << 16 | width);
+        td_set(words, TD_MAC_CFG, 0x0010000c); /* no ReLU */
+        put(&rig, &rig.source, 0, 0x7e00);
+        put(&rig, &rig.source, 2, 0x8000);
+        assert_true(run(&rig, words, sizeof(words), PR_TD_WORDS_FULL, 1));
+        assert_in_range(get(&rig, 0) & 0x7fff, 0x7c01, 0x7fff);
+        assert_int_equal(get(&rig, 2), 0x8000);
+        end(&rig);
+    }
+}
+
+/* Over a depth, a bypass has the extents of its source: nothing shows what others do. */
+static void depth_of_a_bypass(void **state)
+{
+    static const struct {
+        uint32_t offset, value;
+        bool runs;
+    } rows[] = {{TD_IN_DIM, 0x1004d, true}, {TD_IN_DIM, 0x10003, false}, {TD_CIN, 0x40, false}};
+
+    (void)state;
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        uint8_t words[4 * PR_TD_WORDS_FULL];
+        struct ane_machine_problem problem = {.size = sizeof(problem)};
+        struct rig rig;
+
+        begin(&rig, 0);
+        pr_experiment_descriptor(words);
+        td_set(words, 0x12c, 2);
+        td_set(words, 0x140, 2);
+        td_set(words, rows[r].offset, rows[r].value);
+        assert_int_equal(run(&rig, words, sizeof(words), PR_TD_WORDS_FULL, 1), rows[r].runs);
+        if (!rows[r].runs) {
+            assert_int_equal(ane_machine_problem(rig.machine, &problem), 0);
+            assert_string_equal(problem.reg_name, "Common.InDepth");
+        }
+        end(&rig);
+    }
+}
+
 /* AccBias is added where the window is multiplied, and not by a bypass. */
 static void bias_of_a_bypass(void **state)
 {
@@ -487,6 +543,8 @@ int main(void)
         cmocka_unit_test(hangs_are_named),
         cmocka_unit_test(nothing_more_is_explained),
         cmocka_unit_test(widths_of_a_bypass),
+        cmocka_unit_test(nan_of_a_bypass),
+        cmocka_unit_test(depth_of_a_bypass),
         cmocka_unit_test(bias_of_a_bypass),
         cmocka_unit_test(planar_multiply),
         cmocka_unit_test(concatenation),

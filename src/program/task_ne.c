@@ -246,21 +246,24 @@ static bool decode_mode(const struct pr_decoder *d)
 
 /*
  * Rows of a bypass may be shorter or longer than those of its source: columns that the source does not have
- * are zeros, by published experiments with InDim and OutDim. A window of one element does the same.
+ * are zeros, by published experiments with InDim and OutDim. A bypass with more input channels than output
+ * channels does the same, for the one value that was tried. A product of one element passes it unchanged,
+ * NaN included.
  */
 static bool check_bypass_extents(const struct pr_decoder *d)
 {
     uint32_t in[PR_AXES], cin = d->in[PR_AXIS_C];
+    bool spare =
+        d->out[PR_AXIS_C] == 1 && pr_experiment_explains(pr_reg_table[PR_REG_CIN].address, cin, false);
 
     memcpy(in, d->in, sizeof(in));
-    if (in[PR_AXIS_W] != d->out[PR_AXIS_W]) {
-        d->task->ne.mode = PR_NE_MAX;
+    if (spare || in[PR_AXIS_W] != d->out[PR_AXIS_W]) {
+        if (in[PR_AXIS_D] != 1)
+            return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_DIN,
+                                    "a bypass whose width or channels differ is decoded for depth 1 only");
+        d->task->ne.mode = PR_NE_PRODUCT;
         in[PR_AXIS_W] = d->out[PR_AXIS_W];
-    }
-    /* So does one with more input channels than output channels, for the one value that was tried. */
-    if (d->out[PR_AXIS_C] == 1 && pr_experiment_explains(pr_reg_table[PR_REG_CIN].address, cin, false)) {
-        d->task->ne.mode = PR_NE_MAX;
-        in[PR_AXIS_C] = 1;
+        in[PR_AXIS_C] = spare ? 1 : in[PR_AXIS_C];
     }
     return pr_decode_same_extents(d, in, d->out);
 }

@@ -25,26 +25,12 @@ struct check {
     uint8_t other[4 * PR_TD_WORDS_MAX]; /* a descriptor that is tried in another way */
 };
 
-/* What follows for the engine when the finding itself does not say. */
-static enum pr_outcome usual_outcome(enum pr_problem_kind kind)
-{
-    switch (kind) {
-    case PR_PROBLEM_TRUNCATED:
-    case PR_PROBLEM_OVER_DECLARED:
-    case PR_PROBLEM_UNKNOWN_RECORD:
-    case PR_PROBLEM_LOOP: return PR_OUTCOME_HANG;
-    case PR_PROBLEM_BINDING:
-    case PR_PROBLEM_TRANSLATION: return PR_OUTCOME_FAULT;
-    default: return PR_OUTCOME_UNKNOWN;
-    }
-}
-
 static void report(struct check *check, enum pr_finding finding, uint32_t descriptor,
                    struct pr_problem *problem)
 {
     problem->descriptor = descriptor;
     if (problem->outcome == PR_OUTCOME_UNKNOWN)
-        problem->outcome = usual_outcome(problem->kind);
+        problem->outcome = pr_problem_outcome(problem->kind);
     if (finding == PR_FINDING_PROBLEM)
         check->clean = false;
     check->report(check->context, finding, problem);

@@ -19,6 +19,8 @@ bool pr_decode_refuse(const struct pr_decoder *d, enum pr_problem_kind kind, enu
 
     if (d->problem) {
         d->problem->address = reg->address;
+        d->problem->reg = (uint16_t)(info->owner + 1);
+        d->problem->field = (uint16_t)(field + 1);
         d->problem->offset = 0;
         d->problem->bits = pr_decode_get(d, field);
     }
@@ -34,6 +36,8 @@ bool pr_decode_refuse_header(const struct pr_decoder *d, enum pr_problem_kind ki
 
     if (d->problem) {
         d->problem->address = 0;
+        d->problem->reg = 0;
+        d->problem->field = (uint16_t)(field + 1);
         d->problem->offset = 4u * info->owner;
         d->problem->bits = pr_decode_head(d, field);
     }

@@ -215,12 +215,17 @@ bool pr_td_read(const void *bytes, uint32_t words, struct pr_td *td, struct pr_p
     return true;
 }
 
+/* `reg` is PR_REG_COUNT for a word of the header. */
 static bool unexplained(struct pr_problem *problem, uint32_t at, uint32_t address, uint32_t bits,
-                        const char *what, uint32_t word)
+                        enum pr_td_reg reg, uint32_t word)
 {
+    const char *what = reg < PR_REG_COUNT ? pr_reg_table[reg].name : "header";
+
     if (problem) {
         problem->offset = 4 * at;
         problem->address = address;
+        problem->reg = (uint16_t)(reg < PR_REG_COUNT ? reg + 1u : 0);
+        problem->field = 0;
         problem->bits = bits;
     }
     return pr_problem_set(problem, PR_PROBLEM_UNEXPLAINED_BITS,
@@ -234,7 +239,7 @@ bool pr_td_explained(const struct pr_td *td, struct pr_problem *problem)
         uint32_t bits = td->word[i] & ~pr_header_known_bits(i);
 
         if (bits)
-            return unexplained(problem, i, 0, bits, "header", td->word[i]);
+            return unexplained(problem, i, 0, bits, PR_REG_COUNT, td->word[i]);
     }
     for (uint32_t r = 0; r < td->record_count; r++) {
         const struct pr_record *record = &td->record[r];
@@ -246,7 +251,7 @@ bool pr_td_explained(const struct pr_td *td, struct pr_problem *problem)
 
             if (bits)
                 return unexplained(problem, record->offset + 1 + i, record->address + 4 * i, bits,
-                                   pr_reg_table[pr_image_reg(first + i, &element)].name, word);
+                                   pr_image_reg(first + i, &element), word);
         }
     }
     return true;
@@ -260,4 +265,17 @@ void pr_td_apply(const struct pr_td *td, struct pr_image *image)
         memcpy(&image->word[pr_image_index(record->address)], &td->word[record->offset + 1],
                record->count * sizeof(uint32_t));
     }
+}
+
+void pr_td_place(const struct pr_problem *problem, struct pr_text *reg, struct pr_text *field)
+{
+    const struct pr_reg_info *at =
+        problem->reg && problem->reg <= PR_REG_COUNT ? &pr_reg_table[problem->reg - 1] : NULL;
+
+    if (at)
+        pr_text_printf(reg, "%s.%s", pr_block_table[at->block].name, at->name);
+    if (at && problem->field && problem->field <= PR_F_COUNT)
+        pr_text_printf(field, "%s.%s", at->name, pr_field_table[problem->field - 1].name);
+    if (!problem->reg && problem->field && problem->field <= PR_H_COUNT)
+        pr_text_printf(field, "Header.%s", pr_header_table[problem->field - 1].name);
 }

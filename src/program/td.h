@@ -13,6 +13,7 @@
 #include "protocol/bits.h"
 #include "protocol/problem.h"
 #include "protocol/td_frame.h"
+#include "protocol/text.h"
 #include "protocol/tm_regs.h"
 
 #define PR_TD_RECORDS_MAX (PR_TD_WORDS_MAX / 2)
@@ -122,6 +123,12 @@ bool pr_td_read(const void *bytes, uint32_t words, struct pr_td *td, struct pr_p
 
 /* Set bits, in header and records, that no field covers: false, naming word and bits. */
 bool pr_td_explained(const struct pr_td *td, struct pr_problem *problem);
+
+/*
+ * The names of a problem's place: its register, "Common.InDim", and its field, "InDim.Win" or "Header.TBE".
+ * What the problem does not have is not written.
+ */
+void pr_td_place(const struct pr_problem *problem, struct pr_text *reg, struct pr_text *field);
 
 /* Applies the register writes to an image. */
 void pr_td_apply(const struct pr_td *td, struct pr_image *image);

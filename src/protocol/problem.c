@@ -10,12 +10,34 @@
 const char *pr_problem_kind_text(enum pr_problem_kind kind)
 {
     switch (kind) {
-#define X(id, value, text) \
+#define X(id, value, text, outcome, advice) \
     case PR_PROBLEM_##id: return text;
         PR_PROBLEM_KINDS(X)
 #undef X
     }
     return "unknown";
+}
+
+const char *pr_problem_advice(enum pr_problem_kind kind)
+{
+    switch (kind) {
+#define X(id, value, text, outcome, advice) \
+    case PR_PROBLEM_##id: return advice;
+        PR_PROBLEM_KINDS(X)
+#undef X
+    }
+    return "";
+}
+
+enum pr_outcome pr_problem_outcome(enum pr_problem_kind kind)
+{
+    switch (kind) {
+#define X(id, value, text, outcome, advice) \
+    case PR_PROBLEM_##id: return PR_OUTCOME_##outcome;
+        PR_PROBLEM_KINDS(X)
+#undef X
+    }
+    return PR_OUTCOME_UNKNOWN;
 }
 
 const char *pr_outcome_text(enum pr_outcome outcome)

@@ -5,25 +5,43 @@
 
 #include "protocol/bits.h"
 
-/* The kinds of finding; the number is what `ane_machine_problem` shows. */
-#define PR_PROBLEM_KINDS(X)                                                           \
-    X(NONE, 0x00, "no problem")                                                       \
-    X(TRUNCATED, 0x01, "bytes end too early")                                         \
-    X(OVER_DECLARED, 0x02, "declared size runs past the records")                     \
-    X(UNKNOWN_RECORD, 0x03, "record outside the known register blocks")               \
-    X(UNEXPLAINED_BITS, 0x04, "bits set that no public source explains")              \
-    X(CHAIN, 0x05, "descriptor chain is broken")                                      \
-    X(LOOP, 0x06, "descriptor chain loops")                                           \
-    X(UNSUPPORTED, 0x07, "a decoded field asks for something this model does not do") \
-    X(INCONSISTENT, 0x08, "two fields contradict each other")                         \
-    X(LIMIT, 0x09, "a limit is exceeded")                                             \
-    X(BINDING, 0x0a, "a buffer is not there, or too small")                           \
-    X(FORMAT, 0x0b, "not a file of this format")                                      \
-    X(TRANSLATION, 0x0c, "the DART refused an address")                               \
-    X(STATE, 0x0d, "the device is not in the state this needs")
+/*
+ * The kinds of finding; the number is what `ane_machine_problem` shows: X(id, value, text, outcome, advice).
+ * The outcome is that of a real engine when the finding itself does not say. The advice is one sentence for
+ * who wrote the descriptor or the driver.
+ */
+#define PR_PROBLEM_KINDS(X)                                                                              \
+    X(NONE, 0x00, "no problem", UNKNOWN, "Nothing needs to be done.")                                    \
+    X(TRUNCATED, 0x01, "bytes end too early", HANG,                                                      \
+      "Give the size in words that the descriptor has: in REQ_INFO for the first, in the header of the " \
+      "one before for the others.")                                                                      \
+    X(OVER_DECLARED, 0x02, "declared size runs past the records", HANG,                                  \
+      "Declare the size that the records have, without the padding behind them.")                        \
+    X(UNKNOWN_RECORD, 0x03, "record outside the known register blocks", HANG,                            \
+      "Compare the declared size and the record's first register with the table of docs/descriptor.md.") \
+    X(UNEXPLAINED_BITS, 0x04, "bits set that no public source explains", UNKNOWN,                        \
+      "Clear the bits, or use lenient, which ignores them.")                                             \
+    X(CHAIN, 0x05, "descriptor chain is broken", UNKNOWN,                                                \
+      "Correct NextPointer, TBE or the buffer that TBase selects in the descriptor named.")              \
+    X(LOOP, 0x06, "descriptor chain loops", HANG,                                                        \
+      "End the chain: NextPointer of the last descriptor is 0, or the count in REQ_INFO ends it.")       \
+    X(UNSUPPORTED, 0x07, "a decoded field asks for something this model does not do", UNKNOWN,           \
+      "Use a value of the field that docs/descriptor.md lists; an engine may run this one.")             \
+    X(INCONSISTENT, 0x08, "two fields contradict each other", UNKNOWN,                                   \
+      "Make the two fields agree; the sentence names both.")                                             \
+    X(LIMIT, 0x09, "a limit is exceeded", UNKNOWN,                                                       \
+      "Split the task, or raise the limit when it is the machine's own (max_work).")                     \
+    X(BINDING, 0x0a, "a buffer is not there, or too small", FAULT,                                       \
+      "Bind a buffer of at least the size named to that buffer register.")                               \
+    X(FORMAT, 0x0b, "not a file of this format", UNKNOWN, "Give a file of the format named.")            \
+    X(TRANSLATION, 0x0c, "the DART refused an address", FAULT,                                           \
+      "Map the page for that stream in all three DARTs and invalidate the TLB; ERROR and ERROR_ADDR of " \
+      "the DART whose ERROR is not 0 name the access.")                                                  \
+    X(STATE, 0x0d, "the device is not in the state this needs", UNKNOWN,                                 \
+      "Before a push enable the queues (TQ_EN), set the queue's STATUS, and wait until VACANT is not 0.")
 
 enum pr_problem_kind {
-#define X(id, value, text) PR_PROBLEM_##id = value,
+#define X(id, value, text, outcome, advice) PR_PROBLEM_##id = value,
     PR_PROBLEM_KINDS(X)
 #undef X
 };
@@ -51,12 +69,17 @@ struct pr_problem {
     uint32_t offset;         /* byte offset inside the descriptor or file */
     uint32_t address;        /* register address, when there is one */
     uint32_t bits;           /* the bits or the value complained about */
+    uint16_t reg;            /* 1 + enum pr_td_reg of program/td.h when the place is a register, or 0 */
+    uint16_t field;          /* 1 + enum pr_td_field, or 1 + enum pr_td_header_field when reg is 0; 0: none */
     char text[240];          /* one sentence */
 };
 
 /* The tables' texts. */
 const char *pr_problem_kind_text(enum pr_problem_kind kind);
+const char *pr_problem_advice(enum pr_problem_kind kind);
 const char *pr_outcome_text(enum pr_outcome outcome);
+/* What follows for the engine when the finding itself does not say. */
+enum pr_outcome pr_problem_outcome(enum pr_problem_kind kind);
 
 /*
  * Fills `problem` (which may be NULL) and returns false, so that a check can end with `return

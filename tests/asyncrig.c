@@ -148,9 +148,11 @@ void asyncrig_hold(void)
 void asyncrig_let_go(void)
 {
     struct ane_machine *machine;
+    struct mach_act act;
 
     assert_int_equal(ane_machine_default(NULL, &machine), 0);
-    mach_lock_act_end(&machine->lock);
+    mach_lock_act_adopt(&machine->lock, &act);
+    mach_lock_act_end(&act);
 }
 
 int asyncrig_open(void **state)

@@ -82,7 +82,7 @@ static unsigned thread_of(const void *pointer)
 
 static uint64_t shared_hash(void)
 {
-    uint64_t hash = mix(1, (uint64_t)run.lock.driving << 32 | run.lock.acting);
+    uint64_t hash = mix(1, (uint64_t)run.lock.driving << 32 | (uint64_t)run.lock.due << 33 | run.lock.acting);
 
     hash = mix(hash, atomic_load(&run.lock.inbound));
     hash = mix(hash, soc_clock_now(run.clock));
@@ -90,8 +90,8 @@ static uint64_t shared_hash(void)
     for (unsigned i = 0; i < EXPLORER_FLAGS; i++)
         hash = mix(hash, run.flag[i]);
     for (const struct mach_waiter *w = run.lock.waiters; w; w = w->next)
-        hash =
-            mix(mix(hash, thread_of(w)), w->virtual_at ^ (uint64_t)w->over << 62 ^ (uint64_t)w->asleep << 61);
+        hash = mix(mix(hash, thread_of(w)), w->virtual_at ^ (uint64_t)w->over << 62 ^
+                                                (uint64_t)w->asleep << 61 ^ (uint64_t)w->held << 60);
     return hash;
 }
 

@@ -119,7 +119,8 @@ static void await_b_in_virtual_time(struct explorer_run *run)
 static void run_to_idle(struct explorer_run *run)
 {
     mach_lock_enter(&run->lock);
-    explorer_expect(mach_lock_run(&run->lock, UINT64_MAX), "the clock is not idle after a run");
+    explorer_expect(mach_lock_run(&run->lock, UINT64_MAX) == MACH_RAN_IDLE,
+                    "the clock is not idle after a run");
     mach_lock_leave(&run->lock);
 }
 
@@ -129,7 +130,7 @@ static void run_a_little(struct explorer_run *run)
 
     mach_lock_enter(&run->lock);
     end = soc_clock_now(run->clock) + 12;
-    explorer_expect(mach_lock_run(&run->lock, 12) || soc_clock_now(run->clock) >= end,
+    explorer_expect(mach_lock_run(&run->lock, 12) == MACH_RAN_IDLE || soc_clock_now(run->clock) >= end,
                     "a run ended too early");
     mach_lock_leave(&run->lock);
 }
@@ -198,8 +199,10 @@ static void announce_injected(struct explorer_run *run)
 
 static void injected(struct explorer_run *run)
 {
+    struct mach_act act;
+
     explorer_await_flag(&released);
-    mach_lock_act_adopt(&run->lock);
+    mach_lock_act_adopt(&run->lock, &act);
     mach_lock_enter(&run->lock);
     explorer_expect(soc_clock_now(run->clock) == 5, "time passed before an injected call began");
     mach_lock_leave(&run->lock);
@@ -212,7 +215,98 @@ static void injected(struct explorer_run *run)
     mach_lock_enter(&run->lock);
     explorer_expect(soc_clock_now(run->clock) == 10, "time passed before an injected call ended");
     mach_lock_leave(&run->lock);
-    mach_lock_act_end(&run->lock);
+    mach_lock_act_end(&act);
+}
+
+/* A queue is stuck: time passes for those that gave a limit, and only so far. */
+static bool always_stuck(void *context)
+{
+    (void)context;
+    return true;
+}
+
+static void make_stuck(struct explorer_run *run)
+{
+    run->lock.stuck = always_stuck;
+    run->lock.context = run;
+}
+
+static void run_stuck(struct explorer_run *run)
+{
+    uint64_t end;
+
+    mach_lock_enter(&run->lock);
+    end = soc_clock_now(run->clock) + 12;
+    explorer_expect(mach_lock_run(&run->lock, 12) != MACH_RAN_IDLE, "a stuck machine was idle");
+    explorer_expect(soc_clock_now(run->clock) >= end, "no time passed while a queue was stuck");
+    mach_lock_leave(&run->lock);
+}
+
+static void run_stuck_without_limit(struct explorer_run *run)
+{
+    mach_lock_enter(&run->lock);
+    explorer_expect(mach_lock_run(&run->lock, UINT64_MAX) == MACH_RAN_STUCK, "a stuck machine was idle");
+    mach_lock_leave(&run->lock);
+}
+
+/*
+ * An event is reported outside at its own time, by whoever drives: flag 1 before, flag 2 after. The function
+ * that is called looks at the time twice and lets some pass in between.
+ */
+static void change(void *context)
+{
+    struct explorer_run *run = context;
+
+    run->lock.due = true;
+    run->flag[1] = true;
+}
+
+static void called_outside(struct explorer_run *run)
+{
+    mach_lock_enter(&run->lock);
+    explorer_expect(soc_clock_now(run->clock) == 10, "a change was reported at another time");
+    mach_lock_leave(&run->lock);
+    mach_lock_enter(&run->lock);
+    explorer_expect(soc_clock_now(run->clock) == 10, "time passed while a change was reported");
+    mach_lock_run(&run->lock, 3);
+    explorer_expect(soc_clock_now(run->clock) >= 13, "a report could not let time pass");
+    mach_lock_leave(&run->lock);
+}
+
+static void report_change(void *context)
+{
+    struct explorer_run *run = context;
+    struct mach_act act;
+
+    run->lock.due = false;
+    mach_lock_step_out(&run->lock, &act);
+    called_outside(run);
+    mach_lock_step_in(&act);
+    explorer_expect(!run->flag[2], "a change was reported twice");
+    run->flag[2] = true;
+}
+
+static void announce_change(struct explorer_run *run)
+{
+    run->lock.report = report_change;
+    run->lock.context = run;
+    soc_clock_after(run->clock, 10, SOC_EVENT_FOREGROUND, change, run);
+    soc_clock_after(run->clock, 40, SOC_EVENT_FOREGROUND, set, &run->flag[0]);
+}
+
+static void run_over_a_change(struct explorer_run *run)
+{
+    mach_lock_enter(&run->lock);
+    explorer_expect(mach_lock_run(&run->lock, UINT64_MAX) == MACH_RAN_IDLE && run->flag[2] && run->flag[0],
+                    "a run ended before a change was reported");
+    mach_lock_leave(&run->lock);
+}
+
+static void await_change(struct explorer_run *run)
+{
+    mach_lock_enter(&run->lock);
+    wait_for(run, &run->flag[1]);
+    mach_lock_leave(&run->lock);
 }
 
 static const struct explorer_scenario scenarios[] = {
@@ -241,6 +335,15 @@ static const struct explorer_scenario scenarios[] = {
      {injected, run_to_idle, request_c},
      false},
     {"an injected call and two runs", announce_injected, 3, {injected, run_to_idle, run_a_little}, false},
+    {"a stuck run, a request and a passer-by", make_stuck, 3, {run_stuck, request_b, pass_through}, false},
+    {"stuck runs with and without a limit",
+     make_stuck,
+     3,
+     {run_stuck, run_stuck_without_limit, request_c},
+     false},
+    {"a change and two runs", announce_change, 2, {run_over_a_change, run_over_a_change}, false},
+    {"a change, a run and a wait", announce_change, 3, {run_over_a_change, await_change, request_b}, false},
+    {"a change, a run and a timer", announce_change, 2, {run_over_a_change, time_out}, false},
 };
 
 static void every_schedule_ends_well(void **state)

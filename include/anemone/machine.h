@@ -151,7 +151,11 @@ struct ane_machine_config {
     /* largest descriptor: multiply-accumulates, or elements; 0 = 2^40 (2^33 elements, 2^31 narrow ones) */
     uint64_t max_work;
     uint32_t reference; /* 1: compute with the plain reference kernels */
-    uint32_t trace;     /* 1: trace; lines go to trace_fn when it is set, and always into the hash */
+    /*
+     * 1: trace; lines go to trace_fn when it is set, and always into the hash. 0: as the environment's
+     * ANEMONE_TRACE says, which names a file for the trace of each machine (docs/trace.md), or none.
+     */
+    uint32_t trace;
     ane_trace_fn trace_fn;
     void *trace_context;
     uint32_t clock;                      /* enum ane_clock */
@@ -292,7 +296,8 @@ enum ane_run {
     ANE_RUN_LIMIT = 1, /* the time has passed, and there is more to do */
     /*
      * The time has passed, and nothing is left to do but for a task queue that is stuck: ane_machine_problem
-     * says why. Nothing but the driver's own action ends this.
+     * says why. Or its request waits for a clock that is gated. Nothing but the driver's own action ends
+     * this.
      */
     ANE_RUN_STUCK = 2,
 };
@@ -340,33 +345,32 @@ ANE_API int ane_machine_interrupt(struct ane_machine *machine);
 ANE_API int ane_machine_dart_interrupt(struct ane_machine *machine);
 
 /* Interrupt lines of a board. Their numbers at the interrupt controller are in the map. */
-enum ane_line {
-    ANE_LINE_ENGINE = 0,
-    ANE_LINE_DART = 1,
-    ANE_LINES
-};
+enum ane_line { ANE_LINE_ENGINE = 0, ANE_LINE_DART = 1, ANE_LINES };
 
 /*
  * An interrupt handler: `level` is 1 when the line rose and 0 when it fell. Called at the virtual time of the
  * change, by the thread whose call brought it about (ane_machine_run, ane_machine_write32 or another), before
  * that call returns; never while another handler of the machine runs. It may call the machine, and virtual
- * time does not pass while it runs unless it lets time pass. A change that a handler brings about is reported
- * after it has returned.
+ * time does not pass while it runs unless it lets time pass. A change that comes while a handler runs, from
+ * it or from another thread, is reported after it has returned, by its thread. A handler may remove itself or
+ * another; ane_machine_destroy does nothing there.
  */
 typedef void (*ane_line_fn)(void *context, enum ane_line line, int level);
 
 /*
  * Sets the handler of a line; NULL removes it. Not for a machine with firmware, whose lines are its driver's.
- * When the line is high already, the handler is called before this returns. Once the call that removes a
- * handler has returned, the handler does not run any more.
+ * When the line is high already, the handler is called before this returns (from a handler: after that has
+ * returned). Once the call that removes a handler has returned, the handler does not run any more: it waits
+ * for one that runs on another thread.
  * 0, or -EINVAL for another line, -ENOTSUP with firmware, -EPERM as above.
  */
 ANE_API int ane_machine_line_handler(struct ane_machine *machine, enum ane_line line, ane_line_fn fn,
                                      void *context);
 
 /*
- * The same for a thread that polls: adds 1 to an eventfd each time the line rises. The machine keeps a
- * descriptor of its own; -1 removes it. Both ways may be used for one line.
+ * The same for a thread that polls: adds 1 to an eventfd each time the line rises, and once when it is high
+ * already. The machine keeps a descriptor of its own; -1 removes it. Both ways may be used for one line. It
+ * needs /proc.
  * 0, or -EINVAL for another line or a file that is not an eventfd, -EMFILE, -ENOTSUP with firmware, -EPERM as
  * above.
  */
@@ -392,16 +396,17 @@ struct ane_machine_problem {
     uint32_t queue;      /* the task queue it came from */
     uint32_t descriptor; /* its index in the chain, from 0 */
     uint32_t address;    /* its device address */
-    uint32_t offset;     /* of the place in it, in bytes */
+    uint32_t offset;     /* of the place in it, in bytes; 0 for a register that it does not write itself */
     uint32_t bits;       /* the bits or the value complained about; 0 when there are none */
     char text[240];      /* one sentence */
-    uint32_t reg;        /* address of the register, when the place is one; 0 otherwise */
-    /* Constant strings; "" for what the problem does not have. */
-    const char *kind_name;  /* what the number of `kind` means */
-    const char *reg_name;   /* "Common.InDim" */
-    const char *field_name; /* "InDim.Width" */
-    const char *outcome;    /* what a real engine does with it, as far as that is known */
-    const char *advice;     /* what to do about it */
+    uint32_t reg;        /* address of the register; 0 is one, too, when reg_name is not "" */
+    /* "" for what the problem does not have: */
+    char reg_name[48];   /* "Common.InDim" */
+    char field_name[64]; /* "InDim.Win", or "Header.TBE" for a field of the descriptor's header */
+    /* Constant strings: */
+    const char *kind_name; /* what the number of `kind` means */
+    const char *outcome;   /* what a real engine does with it, as far as that is known */
+    const char *advice;    /* what to do about it */
 };
 
 /*

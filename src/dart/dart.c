@@ -39,6 +39,7 @@ struct dart {
     struct controller controller[DART_PORTS];
     struct soc_lines *lines;
     unsigned line;
+    struct dart_refusal refusal; /* the last */
     struct dart_core core;
 };
 
@@ -373,6 +374,7 @@ static int fault_take(struct dart *dart, enum dart_port port, uint32_t stream, e
     if (access == DART_WRITE)
         status |= PR_DART_ERROR_WRITE;
     dart->core.stats.faults++;
+    dart->refusal = (struct dart_refusal){port, access, stream, fault->address, !held};
     SOC_TRACE(dart->core.trace, DART_FAULT, status, port, stream, error_name(fault->code), fault->address,
               access == DART_WRITE ? "write" : "read", held ? "no" : "yes");
     if (held) {
@@ -387,24 +389,51 @@ static int fault_take(struct dart *dart, enum dart_port port, uint32_t stream, e
     return -EFAULT;
 }
 
+/* False with the fault, which nothing has captured. */
+static bool grant(struct dart *dart, enum dart_port port, uint32_t stream, uint64_t iova, uint64_t bytes,
+                  enum dart_access access, struct dart_range *range, struct dart_fault *fault)
+{
+    const struct stream *from = stream_find(dart, port, stream);
+
+    *fault = (struct dart_fault){PR_DART_ERROR_NO_TTBR, iova, PR_DART_LEVEL_STREAM};
+    if (from->domain && from->denied >> access & 1) {
+        fault->code = access == DART_WRITE ? PR_DART_ERROR_WRITE_FAULT : PR_DART_ERROR_READ_FAULT;
+        return false;
+    }
+    if (from->domain == &dart->core.bypass)
+        return dart_range_bypass(&dart->core, iova, bytes, range, fault);
+    /* Above the aperture there is no table: only a stream's first base of four is used. */
+    return from->domain && iova < PR_DART_APERTURE_BYTES &&
+           dart_range_grant(from->domain, iova, bytes, access, range, fault);
+}
+
 int dart_range_get(struct dart *dart, enum dart_port port, uint32_t stream, uint64_t iova, uint64_t bytes,
                    enum dart_access access, struct dart_range *range)
 {
-    const struct stream *from = stream_find(dart, port, stream);
-    struct dart_fault fault = {PR_DART_ERROR_NO_TTBR, iova, PR_DART_LEVEL_STREAM};
+    struct dart_fault fault;
 
-    if (from->domain && from->denied >> access & 1)
-        fault.code = access == DART_WRITE ? PR_DART_ERROR_WRITE_FAULT : PR_DART_ERROR_READ_FAULT;
-    else if (from->domain == &dart->core.bypass) {
-        if (dart_range_bypass(&dart->core, iova, bytes, range, &fault))
-            return 0;
-    } else if (from->domain && iova < PR_DART_APERTURE_BYTES) {
-        /* Above the aperture there is no table: only a stream's first base of four is used. */
-        if (dart_range_grant(from->domain, iova, bytes, access, range, &fault))
-            return 0;
-    }
+    if (grant(dart, port, stream, iova, bytes, access, range, &fault))
+        return 0;
     *range = (struct dart_range){0};
     return fault_take(dart, port, stream, access, &fault);
+}
+
+struct dart_refusal dart_refusal_get(const struct dart *dart)
+{
+    return dart->refusal;
+}
+
+bool dart_refusal_over(struct dart *dart, const struct dart_refusal *refusal)
+{
+    struct dart_range range;
+    struct dart_fault fault;
+
+    return grant(dart, refusal->port, refusal->stream, refusal->address, 1, refusal->access, &range, &fault);
+}
+
+bool dart_write_restarts(uint32_t offset)
+{
+    return offset == PR_DART_ERROR || offset == PR_DART_STREAM_COMMAND || offset == PR_DART_TLB_CONTROL;
 }
 
 void dart_grants_begin(struct dart *dart)

@@ -48,6 +48,12 @@ void dart_reset(struct dart *dart, uint32_t ports);
 uint32_t dart_read32(struct dart *dart, enum dart_port port, uint32_t offset);
 void dart_write32(struct dart *dart, enum dart_port port, uint32_t offset, uint32_t value);
 
+/*
+ * A write after which an access that was refused may be granted (chosen): a TLB invalidate, and a captured
+ * fault that is cleared.
+ */
+bool dart_write_restarts(uint32_t offset);
+
 /* A granted operand range. */
 struct dart_range {
     struct dart_domain *domain;
@@ -66,6 +72,18 @@ struct dart_range {
  */
 int dart_range_get(struct dart *dart, enum dart_port port, uint32_t stream, uint64_t iova, uint64_t bytes,
                    enum dart_access access, struct dart_range *range);
+
+/* The access that was refused last, and whether its controller captured it (not while it holds another). */
+struct dart_refusal {
+    enum dart_port port;
+    enum dart_access access;
+    uint32_t stream;
+    uint64_t address;
+    bool captured;
+};
+struct dart_refusal dart_refusal_get(const struct dart *dart);
+/* True when that access would be granted now. Captures no fault. */
+bool dart_refusal_over(struct dart *dart, const struct dart_refusal *refusal);
 
 /* Brackets one descriptor's grants: windows granted since begin are not dropped before end. */
 void dart_grants_begin(struct dart *dart);

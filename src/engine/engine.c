@@ -85,6 +85,16 @@ void eng_gate(struct eng *engine, bool gated)
     eng_taskmgr_schedule(engine);
 }
 
+void eng_restart(struct eng *engine)
+{
+    eng_taskmgr_restart(engine);
+}
+
+bool eng_stuck(const struct eng *engine)
+{
+    return eng_taskmgr_stuck(engine);
+}
+
 static uint32_t vacant(const struct eng_queue *q)
 {
     return ENG_SLOTS - q->slot[0].present - q->slot[1].present;

@@ -27,6 +27,11 @@ struct eng_config {
     uint64_t max_work;                /* 0 = ENG_MAX_WORK */
     unsigned line;                    /* interrupt line */
     const struct pr_cost_model *cost; /* NULL = pr_cost_m1_max */
+    /*
+     * A request whose address the DART refuses stays, and its queue is stuck until eng_restart finds the page
+     * mapped. Otherwise it ends with an error event, as the firmware expects.
+     */
+    bool faults_stall;
 };
 
 /*
@@ -50,6 +55,15 @@ void eng_reset(struct eng *engine);
 /* The clock of a partition is gated: registers answer, a descriptor that runs ends, and none is started. */
 void eng_gate(struct eng *engine, bool gated);
 
+/*
+ * The DART was told that something changed: requests that wait for a page are tried again, from the beginning
+ * of the descriptor that faulted.
+ */
+void eng_restart(struct eng *engine);
+
+/* A request is there and none runs: a queue is stuck, or a clock is gated. */
+bool eng_stuck(const struct eng *engine);
+
 /* The register window, offsets from PR_ENGINE_REGS of the container. */
 uint32_t eng_read32(void *engine, uint32_t offset);
 void eng_write32(void *engine, uint32_t offset, uint32_t value);
@@ -71,7 +85,7 @@ struct eng_stats {
     uint64_t descriptors; /* completed */
     uint64_t reused;      /* of them, run from a prepared form */
     uint64_t requests;    /* finished without an error */
-    uint64_t faulted;     /* ended by a DART fault */
+    uint64_t faulted;     /* ended or stopped by a DART fault, each time */
     uint64_t stuck;       /* stopped by a bad descriptor or chain, or by a limit */
     uint64_t aborted;
     uint64_t gated; /* pushes that came while a clock was gated: they wait until it is not */

@@ -66,6 +66,8 @@ struct eng_queue {
     struct eng_stream stream[2]; /* one may be read while the other is written */
     uint32_t l2_low, l2_high;    /* what was written since the network started: [low, high) */
     bool stuck;
+    bool waits; /* stuck for a page: */
+    struct dart_refusal refusal;
 };
 
 struct eng_event {
@@ -122,7 +124,9 @@ struct eng {
 void eng_taskmgr_reset(struct eng *e);
 void eng_taskmgr_push(struct eng *e, uint32_t value);
 void eng_taskmgr_abort(struct eng *e, uint32_t queues);
+void eng_taskmgr_restart(struct eng *e);
 bool eng_taskmgr_idle(const struct eng *e);
+bool eng_taskmgr_stuck(const struct eng *e);
 /* Starts the next descriptor if the datapath is free. */
 void eng_taskmgr_schedule(struct eng *e);
 

@@ -2,7 +2,9 @@
 /*
  * The task manager: takes pushed requests, gives the datapath to the most urgent queue at each descriptor
  * boundary, and posts completions. A descriptor's effects happen all at its completion. A malformed one stops
- * its queue, not idle, with the error registers set; a DART fault ends its request with an error event.
+ * its queue, not idle, with the error registers set; a DART fault ends its request with an error event, or
+ * stops the queue until the page is mapped (faults_stall). A descriptor that is tried again applies its
+ * register writes a second time to the image that already has them, which changes nothing.
  */
 #include "engine/state.h"
 
@@ -31,7 +33,7 @@ void eng_taskmgr_reset(struct eng *e)
         memset(&q->cursor, 0, sizeof(q->cursor));
         memset(&q->image, 0, sizeof(q->image));
         eng_walker_clear_l2(q);
-        q->stuck = false;
+        q->stuck = q->waits = false;
     }
     eng_event_update_line(e);
 }
@@ -53,6 +55,20 @@ static enum pr_tm_code code_of(const struct pr_problem *problem)
     }
 }
 
+/* The byte offset of the word that the descriptor read last writes to a register; 0 when it writes none. */
+static uint32_t offset_of(const struct eng *e, uint32_t address)
+{
+    uint32_t offset = 0;
+
+    for (uint32_t i = 0; i < e->td.record_count; i++) {
+        const struct pr_record *record = &e->td.record[i];
+
+        if (address >= record->address && address < record->address + 4u * record->count)
+            offset = 4 * (record->offset + 1u) + address - record->address;
+    }
+    return offset;
+}
+
 /* The first error stays in the registers until they are written. */
 static void capture_error(struct eng *e, unsigned queue, const struct pr_problem *problem)
 {
@@ -63,6 +79,8 @@ static void capture_error(struct eng *e, unsigned queue, const struct pr_problem
     SOC_TRACE(e->trace, ENG_PROBLEM, queue, pr_problem_kind_text(problem->kind), problem->text);
     e->last = (struct eng_problem){e->last.count + 1, queue, cursor->address, *problem};
     e->last.problem.descriptor = cursor->index;
+    if (problem->reg && !problem->offset)
+        e->last.problem.offset = offset_of(e, problem->address);
     if (e->error_captured)
         return;
     e->error_captured = true;
@@ -186,9 +204,11 @@ static void retire(struct eng *e, unsigned queue, uint32_t code)
     post_end(e, queue, nid, index, code);
 }
 
-/* A problem while preparing or running: a fault ends the request, anything else stops the queue. */
+/* A problem while preparing or running: a fault may end the request, anything else stops the queue. */
 static void failed(struct eng *e, unsigned queue, const struct pr_problem *problem)
 {
+    struct eng_queue *q = &e->queue[queue];
+
     if (problem->kind != PR_PROBLEM_TRANSLATION) {
         stop_queue(e, queue, problem);
         return;
@@ -196,7 +216,40 @@ static void failed(struct eng *e, unsigned queue, const struct pr_problem *probl
     capture_error(e, queue, problem);
     e->stats.faulted++;
     e->faulted = true;
-    retire(e, queue, PR_TM_CODE_TRANSLATION);
+    if (!e->config.faults_stall) {
+        retire(e, queue, PR_TM_CODE_TRANSLATION);
+        return;
+    }
+    q->stuck = q->waits = true;
+    q->refusal = dart_refusal_get(e->dart);
+}
+
+/* A fault that a DART could not capture, because it held another, is shown by trying again. */
+void eng_taskmgr_restart(struct eng *e)
+{
+    bool faulted = false, restarted = false;
+
+    for (unsigned i = 0; i < PR_TQ_COUNT; i++) {
+        struct eng_queue *q = &e->queue[i];
+
+        if (!q->waits)
+            continue;
+        if (q->refusal.captured && !dart_refusal_over(e->dart, &q->refusal)) {
+            faulted = true;
+            continue;
+        }
+        q->stuck = q->waits = false;
+        restarted = true;
+    }
+    if (!restarted)
+        return;
+    e->faulted = faulted;
+    eng_taskmgr_schedule(e);
+}
+
+bool eng_taskmgr_stuck(const struct eng *e)
+{
+    return e->running < 0 && !eng_taskmgr_idle(e);
 }
 
 void eng_taskmgr_schedule(struct eng *e)
@@ -261,7 +314,7 @@ void eng_taskmgr_abort(struct eng *e, uint32_t queues)
         }
         SOC_TRACE(e->trace, ENG_ABORT, i, q->cursor.index);
         q->slot[0].present = q->slot[1].present = false;
-        q->stuck = false;
+        q->stuck = q->waits = false;
         e->stats.aborted++;
     }
     eng_taskmgr_schedule(e);

@@ -4,11 +4,12 @@
  * mach_enter clears the thread's sentence, so one that is there afterwards is of this call. A child process
  * must not touch a machine of its parent; the generation distinguishes them without a system call. Locks are
  * taken before a fork in one order, and released in the reverse one: default machine, session with the
- * service, surfaces, tables.
+ * service, surfaces, tables, traces.
  */
 #include <errno.h>
 
 #include "machine/internal.h"
+#include "machine/tracing.h"
 #include "service/client.h"
 
 struct base_error *mach_error(void)
@@ -42,10 +43,12 @@ static void before_fork(void)
     svc_client_fork_begin();
     mach_surface_fork_begin();
     mach_tables_lock();
+    mach_tracing_fork_begin();
 }
 
 static void after_fork(void)
 {
+    mach_tracing_fork_end(false);
     mach_tables_unlock();
     mach_surface_fork_end(false);
     svc_client_fork_end(false);
@@ -56,6 +59,7 @@ static void after_fork(void)
 static void in_child(void)
 {
     atomic_fetch_add(&fork_generation, 1);
+    mach_tracing_fork_end(true);
     mach_port_forked();
     mach_connect_forked();
     mach_tables_unlock();
@@ -109,5 +113,7 @@ bool mach_enter(struct ane_machine *m)
 
 void mach_leave(struct ane_machine *m)
 {
+    if (m->lock.due)
+        mach_lines_report(m);
     mach_lock_leave(&m->lock);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "machine/internal.h"
+#include "program/td.h"
 #include "protocol/dart_error.h"
 #include "protocol/tm_regs.h"
 
@@ -94,6 +95,21 @@ static int refuse_size(const char *what, size_t size)
     return base_fail(mach_error(), EINVAL, "The %s's size must be %zu.", what, size);
 }
 
+/* The names of the place, and what is known of the kind. */
+static void describe(struct ane_machine_problem *problem, const struct pr_problem *found)
+{
+    enum pr_outcome outcome = found->outcome ? found->outcome : pr_problem_outcome(found->kind);
+    struct pr_text reg, field;
+
+    pr_text_init(&reg, problem->reg_name, sizeof(problem->reg_name));
+    pr_text_init(&field, problem->field_name, sizeof(problem->field_name));
+    pr_td_place(found, &reg, &field);
+    problem->reg = found->reg ? found->address : 0;
+    problem->kind_name = pr_problem_kind_text(found->kind);
+    problem->outcome = pr_outcome_text(outcome);
+    problem->advice = pr_problem_advice(found->kind);
+}
+
 static int problem_get(struct ane_machine *m, struct ane_machine_problem *problem)
 {
     const struct eng_problem *last = eng_problem_get(m->engine);
@@ -114,6 +130,7 @@ static int problem_get(struct ane_machine *m, struct ane_machine_problem *proble
     };
     _Static_assert(sizeof(problem->text) == sizeof(last->problem.text), "one size of a sentence");
     memcpy(problem->text, last->problem.text, sizeof(problem->text));
+    describe(problem, &last->problem);
     return 0;
 }
 

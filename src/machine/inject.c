@@ -25,13 +25,13 @@ struct mach_injection {
 static void *run(void *argument)
 {
     struct mach_injection *injection = argument;
-    struct mach_lock *lock = &injection->machine->lock;
+    struct mach_act act;
 
     mach_host_sleep(&injection->released, MACH_HOST_FOREVER);
     if (!injection->cancelled) {
-        mach_lock_act_adopt(lock);
+        mach_lock_act_adopt(&injection->machine->lock, &act);
         injection->fn(injection->context);
-        mach_lock_act_end(lock);
+        mach_lock_act_end(&act);
     }
     atomic_store(&injection->ended, true);
     return NULL;

@@ -15,6 +15,7 @@
 #include "engine/engine.h"
 #include "machine/async.h"
 #include "machine/core.h"
+#include "machine/line.h"
 #include "machine/lock.h"
 #include "protocol/board.h"
 #include "soc/bus.h"
@@ -31,6 +32,7 @@ enum { MACH_LINE_ENGINE, MACH_LINE_DOORBELL, MACH_LINE_HOST, MACH_LINE_DART };
 
 struct rt_port;
 struct mach_injection;
+struct mach_tracing;
 struct ane_port_message;
 
 struct mach_window {
@@ -92,7 +94,9 @@ struct ane_machine {
     struct mach_bank *banks; /* of the caller */
     struct soc_clock *clock;
     struct soc_trace trace;
+    struct mach_tracing *tracing; /* the file that the environment asks for; NULL: none */
     struct soc_lines lines;
+    struct mach_lines watch; /* who watches them from outside */
     struct soc_pmu pmu;
     struct soc_gpu gpu;
     struct soc_bus *bus;

@@ -23,6 +23,18 @@ void mach_lock_destroy(struct mach_lock *lock)
     mach_host_mutex_destroy(&lock->mutex);
 }
 
+static bool is_stuck(const struct mach_lock *lock)
+{
+    return lock->stuck && lock->stuck(lock->context);
+}
+
+/* An idle machine ends a run; a stuck one only a run that has no limit. */
+static bool may_end_run(const struct mach_lock *lock, const struct mach_waiter *waiter)
+{
+    return soc_clock_idle(lock->clock) && !lock->acting &&
+           (waiter->virtual_at == UINT64_MAX || !is_stuck(lock));
+}
+
 /*
  * Events due at the deadline's own time come before it. Of injected calls one acts at a time, so that their
  * order is always the same.
@@ -35,7 +47,7 @@ static bool may_end(const struct mach_lock *lock, const struct mach_waiter *wait
         return false;
     if (*waiter->done)
         return true;
-    if (waiter->until_idle && soc_clock_idle(lock->clock) && !lock->acting)
+    if (waiter->until_idle && may_end_run(lock, waiter))
         return true;
     return waiter->virtual_at <= now && soc_clock_next(lock->clock) > now;
 }
@@ -53,23 +65,34 @@ static void end_wait(struct mach_lock *lock, struct mach_waiter *waiter)
     waiter->over = true;
     waiter->met = *waiter->done;
     waiter->idle = soc_clock_idle(lock->clock);
+    waiter->stuck = waiter->until_idle && is_stuck(lock);
     lock->acting += waiter->injected;
     if (waiter->asleep)
         wake(lock, waiter);
 }
 
 /*
- * Ends the waits of one kind that may end: mach_lock_run's, or the others. Returns the earliest virtual
- * deadline of the rest.
+ * The order in which waits end. Runs come last, because an injected call whose wait has ended acts again, and
+ * then the machine is not idle; and of the runs those of injected calls come first.
  */
-static uint64_t sweep_kind(struct mach_lock *lock, bool until_idle)
+enum rank { RANK_WAIT, RANK_INJECTED_RUN, RANK_RUN };
+
+static enum rank rank_of(const struct mach_waiter *waiter)
+{
+    if (!waiter->until_idle)
+        return RANK_WAIT;
+    return waiter->injected ? RANK_INJECTED_RUN : RANK_RUN;
+}
+
+/* Ends the waits of one rank that may end. Returns the earliest virtual deadline of the rest. */
+static uint64_t sweep_rank(struct mach_lock *lock, enum rank rank)
 {
     uint64_t earliest = UINT64_MAX;
 
     for (struct mach_waiter *waiter = lock->waiters; waiter; waiter = waiter->next) {
-        if (waiter->over)
+        if (waiter->over || waiter->held)
             continue;
-        if (waiter->until_idle == until_idle && may_end(lock, waiter))
+        if (rank_of(waiter) == rank && may_end(lock, waiter))
             end_wait(lock, waiter);
         else if (waiter->virtual_at < earliest)
             earliest = waiter->virtual_at;
@@ -77,12 +100,14 @@ static uint64_t sweep_kind(struct mach_lock *lock, bool until_idle)
     return earliest;
 }
 
-/* Runs come last: an injected call whose wait has ended acts again, and then the machine is not idle. */
 static uint64_t sweep(struct mach_lock *lock)
 {
-    uint64_t earliest = sweep_kind(lock, false);
+    uint64_t earliest = sweep_rank(lock, RANK_WAIT);
 
-    return lock->runs ? sweep_kind(lock, true) : earliest;
+    if (!lock->runs)
+        return earliest;
+    sweep_rank(lock, RANK_INJECTED_RUN);
+    return sweep_rank(lock, RANK_RUN);
 }
 
 /* Of those that may be woken to drive. */
@@ -217,6 +242,24 @@ static bool advance(struct mach_lock *lock, uint64_t limit)
 }
 
 /*
+ * The last step changed something that is reported outside, by this thread, which does not wait meanwhile:
+ * it neither drives nor is its wait ended. False when another thread drives afterwards.
+ */
+static bool report(struct mach_lock *lock, struct mach_waiter *waiter)
+{
+    waiter->held = true;
+    lock->driving = false;
+    lock->acting += waiter->injected;
+    lock->report(lock->context);
+    lock->acting -= waiter->injected;
+    waiter->held = false;
+    if (lock->driving)
+        return false;
+    lock->driving = true;
+    return true;
+}
+
+/*
  * Steps the clock until the wait is over or no step is possible. Waits that have ended come first: their
  * threads may go on before anything else happens.
  */
@@ -230,6 +273,8 @@ static void drive(struct mach_lock *lock, struct mach_waiter *waiter)
 
         if (waiter->over || !advance(lock, limit))
             break;
+        if (lock->due && !report(lock, waiter))
+            return;
         /* Calls are admitted between events. */
         if (mach_host_count(&lock->inbound))
             mach_host_give_way(&lock->mutex, &lock->admitted);
@@ -240,9 +285,19 @@ static void drive(struct mach_lock *lock, struct mach_waiter *waiter)
     lock->driving = false;
 }
 
+/* The calling thread is counted in `acting` while it is not inside a wait. */
+static bool acts_for(const struct mach_lock *lock)
+{
+    const struct mach_act *act = mach_host_slot();
+
+    while (act && act->lock != lock)
+        act = act->outer;
+    return act;
+}
+
 static void wait_on(struct mach_lock *lock, struct mach_waiter *waiter)
 {
-    waiter->injected = mach_host_slot() == lock;
+    waiter->injected = acts_for(lock);
     lock->acting -= waiter->injected;
     append(lock, waiter);
     while (!waiter->over) {
@@ -279,14 +334,16 @@ int mach_lock_wait(struct mach_lock *lock, const bool *done, struct mach_deadlin
     return waiter.met || *done ? 0 : -ETIMEDOUT;
 }
 
-bool mach_lock_run(struct mach_lock *lock, uint64_t span_ns)
+enum mach_ran mach_lock_run(struct mach_lock *lock, uint64_t span_ns)
 {
     const bool never = false;
     struct mach_waiter waiter = {
         .done = &never, .until_idle = true, .virtual_at = virtual_end(lock, span_ns)};
 
     wait_on(lock, &waiter);
-    return waiter.idle;
+    if (!waiter.idle)
+        return MACH_RAN_LIMIT;
+    return waiter.stuck ? MACH_RAN_STUCK : MACH_RAN_IDLE;
 }
 
 void mach_lock_act_begin(struct mach_lock *lock)
@@ -294,16 +351,34 @@ void mach_lock_act_begin(struct mach_lock *lock)
     lock->acting++;
 }
 
-void mach_lock_act_adopt(struct mach_lock *lock)
+void mach_lock_act_adopt(struct mach_lock *lock, struct mach_act *act)
 {
-    mach_host_slot_set(lock);
+    *act = (struct mach_act){.lock = lock, .outer = mach_host_slot(), .counted = true};
+    mach_host_slot_set(act);
 }
 
-void mach_lock_act_end(struct mach_lock *lock)
+void mach_lock_act_end(struct mach_act *act)
 {
-    mach_host_slot_set(NULL);
-    if (!mach_lock_enter(lock))
+    mach_host_slot_set(act->outer);
+    if (!mach_lock_enter(act->lock))
         return;
-    lock->acting--;
-    mach_lock_leave(lock);
+    act->lock->acting -= act->counted;
+    mach_lock_leave(act->lock);
+}
+
+void mach_lock_step_out(struct mach_lock *lock, struct mach_act *act)
+{
+    bool acts = acts_for(lock);
+
+    mach_lock_act_adopt(lock, act);
+    act->counted = !acts;
+    lock->acting += act->counted;
+    release(lock);
+}
+
+void mach_lock_step_in(struct mach_act *act)
+{
+    mach_host_slot_set(act->outer);
+    mach_lock_enter(act->lock);
+    act->lock->acting -= act->counted;
 }

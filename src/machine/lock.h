@@ -40,9 +40,11 @@ struct mach_waiter {
     uint64_t virtual_at;        /* UINT64_MAX: no deadline in virtual time */
     struct mach_deadline *wall; /* NULL: no deadline in wall time */
     bool injected;              /* an injected call: counted in `acting` again when its wait is over */
+    bool held;                  /* its thread reports a change: the wait does not end meanwhile */
     bool over;                  /* the wait has ended */
     bool met;    /* *done was true when it ended; it may be false again when the thread looks */
     bool idle;   /* the clock was, when it ended */
+    bool stuck;  /* the machine was, when it ended */
     bool asleep; /* on its word; whoever clears this wakes it */
     atomic_uint woken;
 };
@@ -57,6 +59,15 @@ struct mach_lock {
     unsigned acting; /* injected calls that run: the clock does not move until each waits or ends */
     unsigned runs;   /* of the waiters, those of mach_lock_run */
     struct mach_waiter *waiters; /* oldest first */
+    /*
+     * Something is to be reported outside. A thread that drives calls `report`, inside, before the next step;
+     * a thread that leaves sees to it itself.
+     */
+    bool due;
+    /* Set once, before the first thread enters; both may be NULL. */
+    void (*report)(void *context);
+    bool (*stuck)(void *context); /* the clock is idle: work is left that no event will end */
+    void *context;
 };
 
 /* 0 or a negative errno. The clock stays the caller's. */
@@ -70,10 +81,23 @@ void mach_lock_leave(struct mach_lock *lock);
 /* Inside: until *done, or -ETIMEDOUT. Other threads are admitted meanwhile. */
 int mach_lock_wait(struct mach_lock *lock, const bool *done, struct mach_deadline *deadline);
 /*
- * Inside: drives until no foreground event is left and no injected call runs (true), or `span_ns` of virtual
- * time have passed (false).
+ * Inside: drives until no foreground event is left and no injected call runs (idle), or `span_ns` of virtual
+ * time have passed (limit). A machine that is stuck is not idle: time passes to the limit, and without a
+ * limit the call ends at once (stuck).
  */
-bool mach_lock_run(struct mach_lock *lock, uint64_t span_ns);
+enum mach_ran { MACH_RAN_IDLE, MACH_RAN_LIMIT, MACH_RAN_STUCK };
+enum mach_ran mach_lock_run(struct mach_lock *lock, uint64_t span_ns);
+
+/*
+ * A thread that acts for a machine while it is outside: an injected call, or a function of the machine's
+ * owner that reports a change. On its stack until it ends. It may act for several machines, one inside the
+ * other.
+ */
+struct mach_act {
+    struct mach_lock *lock;
+    struct mach_act *outer;
+    bool counted; /* in `acting`; otherwise an outer one of the same machine is */
+};
 
 /*
  * Injected calls run one at a time, in the order in which their waits began. `begin` is called inside, by an
@@ -82,7 +106,14 @@ bool mach_lock_run(struct mach_lock *lock, uint64_t span_ns);
  * clock moves only while it waits.
  */
 void mach_lock_act_begin(struct mach_lock *lock);
-void mach_lock_act_adopt(struct mach_lock *lock);
-void mach_lock_act_end(struct mach_lock *lock);
+void mach_lock_act_adopt(struct mach_lock *lock, struct mach_act *act);
+void mach_lock_act_end(struct mach_act *act);
+
+/*
+ * Inside: the calling thread steps out to call a function of the machine's owner, and in again. The clock
+ * does not move between the two, except while that function waits inside, as for an injected call.
+ */
+void mach_lock_step_out(struct mach_lock *lock, struct mach_act *act);
+void mach_lock_step_in(struct mach_act *act);
 
 #endif

@@ -14,6 +14,7 @@
 #include "engine/pool.h"
 #include "firmware/firmware.h"
 #include "machine/internal.h"
+#include "machine/tracing.h"
 #include "protocol/device.h"
 #include "protocol/timing.h"
 #include "protocol/tm_regs.h"
@@ -177,8 +178,11 @@ static void window_write(void *context, enum soc_master master, uint32_t offset,
     struct mach_window *w = context;
 
     (void)master;
-    if (mach_powered(w->machine, mach_dart_needs(w->machine, w->port), "dart"))
-        dart_write32(w->machine->dart, w->port, offset, value);
+    if (!mach_powered(w->machine, mach_dart_needs(w->machine, w->port), "dart"))
+        return;
+    dart_write32(w->machine->dart, w->port, offset, value);
+    if (dart_write_restarts(offset))
+        eng_restart(w->machine->engine);
 }
 
 static int attach_blocks(struct ane_machine *m, struct base_error *error)
@@ -340,6 +344,7 @@ static int make_silicon(struct ane_machine *m, const struct ane_machine_config *
         .max_work = config->max_work,
         .line = MACH_LINE_ENGINE,
         .cost = config->chip == PR_CHIP_T8103 ? &pr_cost_m1 : &pr_cost_m1_max,
+        .faults_stall = !config->firmware,
     };
     int status = soc_memory_create(m->board->dram, config->dram_bytes, &m->memory, error);
 
@@ -363,6 +368,13 @@ int ane_numerics_named(const char *name)
     return -1;
 }
 
+static bool engine_stuck(void *context)
+{
+    const struct ane_machine *m = context;
+
+    return eng_stuck(m->engine);
+}
+
 /* A clock and a lock; everything else is made around them. */
 static struct ane_machine *make_empty(struct base_error *error)
 {
@@ -383,6 +395,10 @@ static struct ane_machine *make_empty(struct base_error *error)
         base_free(m);
         return NULL;
     }
+    m->lock.report = mach_lines_report;
+    m->lock.stuck = engine_stuck;
+    m->lock.context = m;
+    mach_lines_init(m);
     return m;
 }
 
@@ -400,9 +416,11 @@ static void take_apart(struct ane_machine *m)
     dart_destroy(m->dart);
     soc_memory_destroy(m->memory);
     mach_banks_close(m);
+    mach_lines_end(m);
     mach_dump_free(m);
     mach_lock_destroy(&m->lock);
     soc_clock_destroy(m->clock);
+    mach_tracing_close(m->tracing);
     base_free(m);
 }
 
@@ -416,6 +434,7 @@ int mach_create_tapped(const struct ane_machine_config *config,
                        struct ane_machine **machine)
 {
     struct ane_machine_config taken;
+    struct mach_tracing *tracing;
     struct ane_machine *m;
     struct base_error *error = mach_error_begin();
     int status;
@@ -429,6 +448,9 @@ int mach_create_tapped(const struct ane_machine_config *config,
     m = make_empty(error);
     if (!m)
         return -ENOMEM;
+    status = mach_tracing_open(&taken, &m->tracing, error);
+    if (status)
+        goto fail;
     m->board = &pr_board_table[taken.chip];
     m->leaf_form = taken.page_table - ANE_PAGE_TABLE_SEED;
     m->engines = taken.engines;
@@ -459,7 +481,10 @@ int mach_create_tapped(const struct ane_machine_config *config,
     *machine = m;
     return 0;
 fail:
+    tracing = m->tracing;
+    m->tracing = NULL;
     take_apart(m);
+    mach_tracing_drop(tracing);
     return status;
 }
 
@@ -472,6 +497,11 @@ void ane_machine_destroy(struct ane_machine *machine)
     mach_error_begin();
     if (!machine || !mach_enter_dead(machine))
         return;
+    if (mach_lines_in_handler(machine)) {
+        base_fail(mach_error(), EDEADLK, "A line handler cannot end the machine that calls it.");
+        mach_leave(machine);
+        return;
+    }
     mach_injections_cancel(machine);
     mach_leave(machine);
     mach_service_remove(machine);
@@ -486,7 +516,7 @@ uint32_t ane_machine_read32(struct ane_machine *machine, uint64_t address)
     uint32_t value;
 
     if (!mach_enter(machine))
-        return 0;
+        return UINT32_MAX;
     value = soc_bus_read32(machine->bus, SOC_MASTER_HOST, address);
     mach_leave(machine);
     return value;
@@ -541,13 +571,15 @@ void *ane_machine_dram(struct ane_machine *machine, uint64_t address, uint64_t b
 
 int ane_machine_run(struct ane_machine *machine, uint64_t max_virtual_ns)
 {
-    bool idle;
+    static const enum ane_run run[] = {
+        [MACH_RAN_IDLE] = ANE_RUN_IDLE, [MACH_RAN_LIMIT] = ANE_RUN_LIMIT, [MACH_RAN_STUCK] = ANE_RUN_STUCK};
+    enum mach_ran ran;
 
     if (!mach_enter(machine))
         return -EPERM;
-    idle = mach_lock_run(&machine->lock, max_virtual_ns);
+    ran = mach_lock_run(&machine->lock, max_virtual_ns);
     mach_leave(machine);
-    return idle ? 0 : 1;
+    return (int)run[ran];
 }
 
 uint64_t ane_machine_now(struct ane_machine *machine)

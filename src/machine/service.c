@@ -12,7 +12,6 @@
 #include "base/array.h"
 #include "machine/internal.h"
 #include "service/client.h"
-#include "trace/file.h"
 
 /*
  * A number names an entry of one machine's registry: SERVICE_BASE + turn * MACH_SERVICES_MAX + the machine's
@@ -95,32 +94,13 @@ const void *IOServiceMatching(const char *name)
 /* The default machine, under its own lock: making one takes a while. */
 static pthread_mutex_t default_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ane_machine *default_machine;
-static struct trace_file default_trace;
-static bool trace_ends_at_exit; /* a forked child has its parent's exit handlers */
-
-/* The default machine lives as long as the process, and so does its trace. */
-static void end_default_trace(void)
-{
-    trace_file_end(&default_trace);
-}
-
-static int open_default_trace(const char *path, struct ane_machine_config *config)
-{
-    int status = trace_file_open(&default_trace, path, config);
-
-    if (status)
-        return base_fail(mach_error(), -status, "ANEMONE_TRACE: %s cannot be written: %s.", path,
-                         strerror(-status));
-    return 0;
-}
 
 /* What the environment says about the default machine. */
 static int environment_config(struct ane_machine_config *config)
 {
     const char *numerics = getenv("ANEMONE_NUMERICS"), *threads = getenv("ANEMONE_THREADS"),
-               *scatter = getenv("ANEMONE_SCATTER"), *trace = getenv("ANEMONE_TRACE"),
-               *core = getenv("ANEMONE_CORE"), *firmware = getenv("ANEMONE_FIRMWARE"),
-               *timing = getenv("ANEMONE_TIMING");
+               *scatter = getenv("ANEMONE_SCATTER"), *core = getenv("ANEMONE_CORE"),
+               *firmware = getenv("ANEMONE_FIRMWARE"), *timing = getenv("ANEMONE_TIMING");
     char *end;
 
     *config = (struct ane_machine_config){.size = sizeof(*config), .firmware = 1};
@@ -166,7 +146,7 @@ static int environment_config(struct ane_machine_config *config)
                              scatter, UINT32_MAX);
         config->scatter = (uint32_t)seed;
     }
-    return trace && trace[0] ? open_default_trace(trace, config) : 0;
+    return 0;
 }
 
 static int refuse_served(void)
@@ -189,14 +169,7 @@ static int make_default(const struct ane_machine_config *config)
     if (result)
         return result < 0 ? -ENODEV : refuse_served();
     result = environment_config(&own);
-    if (result)
-        return result;
-    result = ane_machine_create(&own, &default_machine);
-    if (result)
-        trace_file_close(&default_trace);
-    else if (default_trace.file && !trace_ends_at_exit)
-        trace_ends_at_exit = !atexit(end_default_trace);
-    return result;
+    return result ? result : ane_machine_create(&own, &default_machine);
 }
 
 int ane_machine_default(const struct ane_machine_config *config, struct ane_machine **machine)
@@ -219,8 +192,6 @@ int ane_machine_default(const struct ane_machine_config *config, struct ane_mach
 void mach_service_fork_begin(void)
 {
     pthread_mutex_lock(&default_lock);
-    /* Lines that are still in the buffer would be written twice, by the parent and at the child's exit. */
-    trace_file_flush(&default_trace);
 }
 
 void mach_service_fork_end(bool child)
@@ -228,7 +199,6 @@ void mach_service_fork_end(bool child)
     if (child) {
         memset(service_table, 0, sizeof(service_table));
         default_machine = NULL;
-        default_trace = (struct trace_file){.file = NULL};
     }
     pthread_mutex_unlock(&default_lock);
 }

@@ -28,7 +28,7 @@
     X(UNSUPPORTED, 0x07, "a decoded field asks for something this model does not do", UNKNOWN,           \
       "Use a value of the field that docs/descriptor.md lists; an engine may run this one.")             \
     X(INCONSISTENT, 0x08, "two fields contradict each other", UNKNOWN,                                   \
-      "Make the two fields agree; the sentence names both.")                                             \
+      "Correct the field named, or the one that it has to agree with.")                                  \
     X(LIMIT, 0x09, "a limit is exceeded", UNKNOWN,                                                       \
       "Split the task, or raise the limit when it is the machine's own (max_work).")                     \
     X(BINDING, 0x0a, "a buffer is not there, or too small", FAULT,                                       \

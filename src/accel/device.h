@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine as a Linux driver has it: one bare machine, one device address space for all buffers, one request
- * at a time. It does on machine.h what the published driver does on the device: registers, page tables in
+ * The engine as a Linux driver has it: one bare machine, one device address space for all buffers, one
+ * request at a time. It does on machine.h what the published driver does on the device: registers, page tables in
  * DRAM, TLB invalidates, a poll of the task manager's STATUS with a timeout of one second, of virtual time.
  *
  * Buffers are placed by their owner in memory files, never in DRAM; page tables are in DRAM alone.
@@ -18,8 +18,8 @@
 struct acc_device;
 
 /*
- * Why a request did not end, or ended without a result, for the user; one block of lines. Called by the thread
- * that submitted, outside all locks. The text ends in a newline and is valid during the call.
+ * Why a request did not end, or ended without a result, for the user; one block of lines. Called by the
+ * thread that submitted, outside all locks. The text ends in a newline and is valid during the call.
  */
 typedef void (*acc_report_fn)(void *context, const char *text);
 
@@ -38,8 +38,8 @@ void acc_device_destroy(struct acc_device *device);
 struct ane_machine *acc_device_machine(struct acc_device *device);
 
 /*
- * A part of a sealed memory file becomes visible to the engine: a bank of the machine, and pages in the device
- * address space, after those of the buffer before it where that is free. Both are multiples of
+ * A part of a sealed memory file becomes visible to the engine: a bank of the machine, and pages in the
+ * device address space, after those of the buffer before it where that is free. Both are multiples of
  * ACC_TILE_BYTES. -ENOMEM, -ENOSPC when the address space or the banks are used up.
  */
 int acc_device_map(struct acc_device *device, int file, uint64_t offset, uint64_t bytes, uint32_t *iova,
@@ -52,7 +52,10 @@ struct acc_request {
     uint32_t bar[ACC_TILES];
     uint32_t first; /* device address of the first descriptor: the btsp buffer */
     uint32_t td_count, td_size;
-    int process; /* who asks, for the report */
+    /* For the report alone: */
+    int process;                /* who asks */
+    uint32_t handle[ACC_TILES]; /* the program's names of its buffers; 0: it has none */
+    uint32_t first_handle;
 };
 /*
  * Runs a request to its end: 0, or -ETIMEDOUT as the driver gives after a second. Then the reason was

@@ -3,7 +3,8 @@
  * One open of a node: what DRM calls a file. It has handles of its own, and one memory file whose pages are
  * its buffers; the descriptor that the program gets is that memory file, so mmap, dup and close are the
  * kernel's own. Offsets of buffers are never given out twice, because a program may still map a buffer that
- * it has freed or whose descriptor it has closed; such a buffer keeps its bytes (docs/linux.md has the limit).
+ * it has freed or whose descriptor it has closed; such a buffer keeps its bytes (accel/memory.h has the
+ * limit).
  *
  * Every function may be called from any thread; calls of one file are made one after the other.
  */

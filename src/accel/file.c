@@ -216,11 +216,20 @@ static int end_buffer(struct acc_file *file, uint32_t handle)
     return 0;
 }
 
+/*
+ * NN_DEINIT is the same request: number, direction and size. A program has either buffers or networks in a
+ * file; should it have both, the handle is a buffer's first.
+ */
 static int bo_free(struct acc_file *file, union arguments *arguments, const struct acc_client *client)
 {
     (void)client;
-    return arguments->bo_free.pad ? -EINVAL : end_buffer(file, arguments->bo_free.handle);
+    if (arguments->bo_free.pad)
+        return -EINVAL;
+    return lookup(file, arguments->bo_free.handle)
+               ? end_buffer(file, arguments->bo_free.handle)
+               : acc_network_deinit(&file->networks, &arguments->nn_handle);
 }
+_Static_assert((int)ACC_IOCTL_BO_FREE == (int)ACC_IOCTL_NN_DEINIT, "one function for both");
 
 static int gem_close(struct acc_file *file, union arguments *arguments, const struct acc_client *client)
 {
@@ -263,12 +272,6 @@ static int nn_init(struct acc_file *file, union arguments *arguments, const stru
     return acc_network_init(&file->networks, &arguments->nn_init, client);
 }
 
-static int nn_deinit(struct acc_file *file, union arguments *arguments, const struct acc_client *client)
-{
-    (void)client;
-    return acc_network_deinit(&file->networks, &arguments->nn_handle);
-}
-
 static int nn_sync(struct acc_file *file, union arguments *arguments, const struct acc_client *client)
 {
     return acc_network_sync(&file->networks, &arguments->nn_sync, client);
@@ -291,11 +294,11 @@ static const struct {
     uint32_t request;
     int (*call)(struct acc_file *file, union arguments *arguments, const struct acc_client *client);
 } calls[] = {
-    {(uint32_t)ACC_IOCTL_VERSION, version},     {(uint32_t)ACC_IOCTL_GEM_CLOSE, gem_close},
-    {(uint32_t)ACC_IOCTL_BO_INIT, bo_init},     {(uint32_t)ACC_IOCTL_BO_FREE, bo_free},
-    {(uint32_t)ACC_IOCTL_SUBMIT, submit},       {(uint32_t)ACC_IOCTL_NN_INIT, nn_init},
-    {(uint32_t)ACC_IOCTL_NN_DEINIT, nn_deinit}, {(uint32_t)ACC_IOCTL_NN_SYNC, nn_sync},
-    {(uint32_t)ACC_IOCTL_NN_UNSYNC, nn_unsync}, {(uint32_t)ACC_IOCTL_NN_EXEC, nn_exec},
+    {(uint32_t)ACC_IOCTL_VERSION, version}, {(uint32_t)ACC_IOCTL_GEM_CLOSE, gem_close},
+    {(uint32_t)ACC_IOCTL_BO_INIT, bo_init}, {(uint32_t)ACC_IOCTL_BO_FREE, bo_free},
+    {(uint32_t)ACC_IOCTL_SUBMIT, submit},   {(uint32_t)ACC_IOCTL_NN_INIT, nn_init},
+    {(uint32_t)ACC_IOCTL_NN_SYNC, nn_sync}, {(uint32_t)ACC_IOCTL_NN_UNSYNC, nn_unsync},
+    {(uint32_t)ACC_IOCTL_NN_EXEC, nn_exec},
 };
 #define CALLS (sizeof(calls) / sizeof(calls[0]))
 

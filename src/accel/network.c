@@ -4,8 +4,8 @@
  * because nothing in a call says which version the program was written for (drv, before 4566c89). Where
  * versions contradict each other the last one holds: a second NN_SYNC of a synced network changes nothing.
  *
- * A network is synced while it has buffers. They are one run of device addresses: tiles by their number, then
- * the page with the first descriptor, which that driver calls the fifo.
+ * A network is synced while it has buffers. They are one run in its memory file: tiles by their number, then
+ * the page with the first descriptor, which that driver calls the fifo. Each is mapped by itself.
  */
 #include "accel/network.h"
 
@@ -24,7 +24,7 @@
 #define TD_SIZE_MAX     (ACC_TILE_BYTES / 2) /* the fifo's page has two descriptors */
 #define INTERMEDIATE_A  3u                   /* the first intermediate buffer; the second needs it */
 #define INTERMEDIATE_B  2u
-#define FIFO_BYTES      ACC_TILE_BYTES
+#define FIFO            ACC_TILES /* its number, behind the tiles */
 #define KERNEL_START(s) (((s) + ACC_KERNEL_ALIGN - 1) / ACC_KERNEL_ALIGN * ACC_KERNEL_ALIGN)
 
 /* The largest run: the sum cannot overflow. */
@@ -36,7 +36,7 @@ struct acc_network {
     uint64_t pointers[ACC_TILES], fifo; /* in the program's memory, as NN_SYNC gave them */
     uint8_t *memory;                    /* the buffers; NULL: it is not synced */
     uint64_t bytes;
-    uint32_t iova; /* of the first byte */
+    uint32_t iova[ACC_TILES + 1]; /* of each; 0: it has none */
     uint32_t handle;
 };
 
@@ -105,17 +105,16 @@ static int insert(struct acc_network_set *set, struct acc_network *network)
 
 static uint64_t tile_bytes(const struct acc_network *network, unsigned tile)
 {
-    return (uint64_t)network->record.tiles[tile] * ACC_TILE_BYTES;
+    return tile == FIFO ? ACC_TILE_BYTES : (uint64_t)network->record.tiles[tile] * ACC_TILE_BYTES;
 }
 
-/* Where a tile begins in the network's memory; tile ACC_TILES is the fifo. */
-static uint64_t tile_start(const struct acc_network *network, unsigned tile)
+static uint64_t all_bytes(const struct acc_network *network)
 {
-    uint64_t start = 0;
+    uint64_t bytes = 0;
 
-    for (unsigned i = 0; i < tile; i++)
-        start += tile_bytes(network, i);
-    return start;
+    for (unsigned i = 0; i <= FIFO; i++)
+        bytes += tile_bytes(network, i);
+    return bytes;
 }
 
 static bool is_in_program(const struct acc_network *network, unsigned tile)
@@ -123,15 +122,42 @@ static bool is_in_program(const struct acc_network *network, unsigned tile)
     return network->record.tiles[tile] && network->record.types[tile] != ACC_TILE_ITM;
 }
 
+static void unmap_tiles(struct acc_network_set *set, struct acc_network *network)
+{
+    for (unsigned i = 0; i <= FIFO; i++) {
+        if (network->iova[i])
+            acc_device_unmap(set->device, network->iova[i]);
+        network->iova[i] = 0;
+    }
+}
+
+static int map_tiles(struct acc_network_set *set, struct acc_network *network, int file)
+{
+    uint64_t offset = 0, bytes;
+
+    for (unsigned i = 0; i <= FIFO; i++, offset += bytes) {
+        int status = 0;
+
+        bytes = tile_bytes(network, i);
+        if (bytes)
+            status = acc_device_map(set->device, file, offset, bytes, &network->iova[i], NULL);
+        if (status) {
+            network->iova[i] = 0;
+            unmap_tiles(set, network);
+            return status;
+        }
+    }
+    return 0;
+}
+
 static int make_buffers(struct acc_network_set *set, struct acc_network *network)
 {
-    const uint64_t bytes = tile_start(network, ACC_TILES) + FIFO_BYTES;
-    struct base_error error;
+    const uint64_t bytes = all_bytes(network);
     int status, file = base_file_memory("anemone-network", bytes);
 
     if (file < 0)
         return file;
-    status = acc_device_map(set->device, file, 0, bytes, &network->iova, &error);
+    status = map_tiles(set, network, file);
     if (status)
         goto close_file;
     network->memory = base_alloc_allowed()
@@ -139,9 +165,8 @@ static int make_buffers(struct acc_network_set *set, struct acc_network *network
                           : MAP_FAILED;
     if (network->memory == MAP_FAILED) {
         network->memory = NULL;
-        acc_device_unmap(set->device, network->iova);
+        unmap_tiles(set, network);
         status = -ENOMEM;
-        goto close_file;
     }
     network->bytes = bytes;
 close_file:
@@ -153,7 +178,7 @@ static void end_buffers(struct acc_network_set *set, struct acc_network *network
 {
     if (!network->memory)
         return;
-    acc_device_unmap(set->device, network->iova);
+    unmap_tiles(set, network);
     munmap(network->memory, network->bytes);
     network->memory = NULL;
 }
@@ -174,7 +199,7 @@ static int copy_in(const struct acc_network *network, const struct acc_client *c
             return -EFAULT;
         to += tile_bytes(network, i);
     }
-    return client->read(client->context, page_of(network->fifo), to, FIFO_BYTES) ? -EFAULT : 0;
+    return client->read(client->context, page_of(network->fifo), to, tile_bytes(network, FIFO)) ? -EFAULT : 0;
 }
 
 /* The engine does not write descriptors or constants. */
@@ -270,13 +295,11 @@ int acc_network_unsync(struct acc_network_set *set, const struct acc_abi_nn_hand
 
 static void fill_request(const struct acc_network *network, int process, struct acc_request *request)
 {
-    *request = (struct acc_request){.first = (uint32_t)(network->iova + tile_start(network, ACC_TILES)),
+    *request = (struct acc_request){.first = network->iova[FIFO],
                                     .td_count = network->record.td_count,
                                     .td_size = network->record.td_size,
                                     .process = process};
-    for (unsigned i = 0; i < ACC_TILES; i++)
-        if (network->record.tiles[i])
-            request->bar[i] = (uint32_t)(network->iova + tile_start(network, i));
+    memcpy(request->bar, network->iova, sizeof(request->bar));
     request->bar[ACC_TILE_KERNEL] =
         (uint32_t)(request->bar[ACC_TILE_TEXT] + KERNEL_START(network->record.tsk_size));
 }

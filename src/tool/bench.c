@@ -22,6 +22,7 @@
 const char tool_bench_help[] =
     "anemone bench dispatch [--count N] [--timing m1|none] [--embedded-only] [--json]\n"
     "anemone bench threads [--json]\n"
+    "anemone bench accel [--count N] [--json]\n"
     "anemone bench m1 [--json]\n\n"
     "dispatch measures warm dispatches on this host through every layer, N times each (100,000 unless\n"
     "given; 10 at least):\n\n"
@@ -40,12 +41,17 @@ const char tool_bench_help[] =
     "processes; it is of no use by itself.)\n\n"
     "threads sends the request of `add` with timing m1 and one request in the firmware at a time, from\n"
     "one thread and from two, and prints what two gain in virtual time beside what was measured on an M1.\n\n"
+    "accel sends a request that adds two small tensors, N times (20,000 unless given), as programs of the\n"
+    "Linux driver do: by a driver on machine.h in this process, from a process with the preloaded library,\n"
+    "and from one under `anemone accel`; and measures what an open and a stat of another file take there.\n"
+    "(`bench submit` is such a process; it is of no use by itself.)\n\n"
     "m1 prints, for published latencies of convolutions and matrix products on M1 machines, what the\n"
     "cost model behind virtual time gives, row by row, and the median error. Its constants are published\n"
     "ones and none of them was fitted to a row of the table.\n\n"
     "  anemone bench dispatch --count 10000\n";
 
 #define COUNT_DEFAULT 100000u
+#define COUNT_ACCEL   20000u
 #define IMAGE_BYTES   (256u << 10)
 
 static bool said(IOReturn status, const char *what)
@@ -243,13 +249,15 @@ int tool_bench(int argc, char **argv)
                                           {"way", NULL, &way},
                                           {"milliseconds", NULL, &time_word},
                                           {0}};
-    uint32_t count = COUNT_DEFAULT, milliseconds = 0, timing;
-    bool plain, is_client;
+    uint32_t count, milliseconds = 0, timing;
+    bool plain, is_client, is_submit, is_accel;
     unsigned words;
 
     if (!tool_words(argc, argv, options, &what, 1, &words))
         return TOOL_USAGE;
     is_client = !strcmp(what, "client");
+    is_submit = !strcmp(what, "submit") && !image && !time_word && !timing_word && !embedded_only;
+    is_accel = !strcmp(what, "accel") && !image && !way && !time_word && !timing_word && !embedded_only;
     plain = !count_word && !timing_word && !embedded_only && !image && !way && !time_word;
     if (!strcmp(what, "m1") && plain) {
         tool_bench_m1(as_json);
@@ -257,14 +265,20 @@ int tool_bench(int argc, char **argv)
     }
     if (!strcmp(what, "threads") && plain)
         return tool_bench_threads(as_json) ? TOOL_OK : TOOL_FAILURE;
-    if (!is_client && (strcmp(what, "dispatch") != 0 || image || way || time_word)) {
+    if (!is_client && !is_submit && !is_accel &&
+        (strcmp(what, "dispatch") != 0 || image || way || time_word)) {
         fputs(tool_bench_help, stderr);
         return TOOL_USAGE;
     }
+    count = is_accel || is_submit ? COUNT_ACCEL : COUNT_DEFAULT;
     if (count_word && !tool_number("--count", count_word, TOOL_BENCH_COUNT_MIN, TOOL_REPEAT_MAX, &count))
         return TOOL_USAGE;
     if (time_word && !tool_number("--milliseconds", time_word, 0, TOOL_BENCH_MS_MAX, &milliseconds))
         return TOOL_USAGE;
+    if (is_submit)
+        return tool_bench_submit(way, count);
+    if (is_accel)
+        return tool_bench_accel(count, as_json) ? TOOL_OK : TOOL_FAILURE;
     if (is_client)
         return tool_bench_client(image, way, count, milliseconds);
     if (!take_timing(timing_word, &timing))

@@ -40,6 +40,14 @@ static inline unsigned tool_bench_rounds(uint32_t count)
  */
 int tool_bench_client(const char *image, const char *way, uint32_t count, uint32_t milliseconds);
 
+/* --way of `anemone bench submit`. */
+#define TOOL_BENCH_NODE  "node"
+#define TOOL_BENCH_PLAIN "plain"
+/* A program that uses the Linux driver's node, or only files that are no node. An exit status. */
+int tool_bench_submit(const char *way, uint32_t count);
+/* What a request costs a program of the Linux driver's. */
+bool tool_bench_accel(uint32_t count, bool as_json);
+
 /* What a second thread gains. */
 bool tool_bench_threads(bool as_json);
 /* The cost model beside published latencies. */

@@ -39,7 +39,7 @@ static bool time_one(tool_dispatch dispatch, void *context, uint64_t *ns)
 bool tool_latency_measure(tool_dispatch dispatch, void *context, uint32_t repeat,
                           struct tool_latency *latency)
 {
-    const uint32_t tenth = repeat / 10, half = repeat / 2;
+    const uint32_t tenth = repeat / 10, half = repeat / 2, hundredth = repeat / 100;
     uint64_t *times = base_alloc_array(repeat, sizeof(*times));
     bool good = true;
 
@@ -54,6 +54,7 @@ bool tool_latency_measure(tool_dispatch dispatch, void *context, uint32_t repeat
         latency->p10 = (double)times[tenth] / 1e3;
         latency->p50 = (double)times[half] / 1e3;
         latency->p90 = (double)times[repeat - 1 - tenth] / 1e3;
+        latency->p99 = (double)times[repeat - 1 - hundredth] / 1e3;
     }
     base_free(times);
     return good;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct tool_latency {
-    double p10, p50, p90; /* microseconds */
+    double p10, p50, p90, p99; /* microseconds */
 };
 
 typedef bool (*tool_dispatch)(void *context);

@@ -22,6 +22,7 @@ static const struct tool_verb verbs[] = {
      tool_spec},
     {"compile", "a network becomes a bundle, in the cache", tool_compile_help, tool_compile},
     {"run", "a model with tensors in and tensors out", tool_run_help, tool_run},
+    {"accel", "a Linux program for the engine's driver, unmodified", tool_accel_help, tool_accel},
     {"serve", "one machine for many processes: the service with its broker", tool_serve_help, tool_serve},
     {"top", "who uses the engine of a service, live", tool_top_help, tool_top},
     {"cache", "what the compiler keeps on disk", tool_cache_help, tool_cache},

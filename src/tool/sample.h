@@ -9,6 +9,8 @@
 enum {
     TOOL_SAMPLE_CHANNELS = 8,
     TOOL_SAMPLE_WIDTH = 32,
+    TOOL_SAMPLE_TENSORS = 3,
+    TOOL_SAMPLE_FIRST_BAR = 4, /* buffer of y; b and a follow */
     TOOL_SAMPLE_BYTES = TOOL_SAMPLE_CHANNELS * TOOL_SAMPLE_WIDTH * 2
 };
 

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `anemone accel`: a program that was written for the engine's Linux driver, with the engine of a machine in
+ * this process. Its exit status is the program's, so everything that fails here before the program runs has a
+ * status that shells and env(1) use for that, or 1.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "accel/notify.h"
+#include "protocol/board.h"
+#include "tool/tool.h"
+#include "trace/file.h"
+
+const char tool_accel_help[] =
+    "anemone accel [--chip t8103|t6000] [--numerics m1|m1-exact|ieee] [--threads N] [--lenient]\n"
+    "              [--trace FILE] -- PROGRAM [ARGS]\n\n"
+    "Runs a program that uses the engine through its Linux driver, as it is: the program sees\n"
+    "/dev/accel/accel0 and /dev/dri/renderD129, and its calls are answered by a machine in this process.\n"
+    "Nothing is installed, and no privilege is needed.\n\n"
+    "  anemone accel -- python3 script.py\n"
+    "  anemone accel --trace run.txt -- ./program its arguments\n"
+    "  anemone accel --lenient -- sh -c './first && ./second'\n\n"
+    "Served: the driver's calls of all its generations (networks with the program's own memory, buffers\n"
+    "on renderD129, buffers on accel0), for the program and everything that it starts: static programs,\n"
+    "forks, threads, scripts. A request that hangs ends with the driver's timeout (ETIMEDOUT), and the\n"
+    "reason is on stderr: which descriptor, which word, what to do.\n"
+    "Not served: 32-bit programs; listing /dev/accel; programs that supervise system calls themselves.\n"
+    "Programs that are set-user-ID run without that privilege.\n\n"
+    "  --chip BOARD        t8103 (default): M1; t6000: M1 Pro and Max\n"
+    "  --numerics POLICY   as for `anemone run`; m1\n"
+    "  --threads N         worker threads of the engine, 1 to 64\n"
+    "  --lenient           what no public source explains in a descriptor is ignored instead of refused\n"
+    "  --trace FILE        as for `anemone run`\n\n"
+    "Where the kernel or a container refuses this, a message says why.\n\n"
+    "Exit status: the program's; 128 and the signal's number when one killed it; 127 when it is not found,\n"
+    "126 when it cannot be executed; 1 when it was not run for another reason, 2 for wrong usage.\n"
+    "SIGTERM and SIGHUP are passed on to the program. It runs on until the last process that it has\n"
+    "started has ended; when it is killed itself, all of them are.\n";
+
+enum { STATUS_SIGNAL = 128, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
+
+struct accel {
+    char **program;
+    const char *trace_path;
+    struct ane_machine_config config;
+    struct trace_file trace;
+};
+
+/* What the device says about a request: one write, so that nothing comes between its lines. */
+static void report(void *context, const char *text)
+{
+    size_t left = strlen(text);
+
+    (void)context;
+    while (left) {
+        ssize_t written = write(STDERR_FILENO, text, left);
+
+        if (written < 0 && errno != EINTR)
+            return;
+        if (written > 0) {
+            text += written;
+            left -= (size_t)written;
+        }
+    }
+}
+
+static bool take_machine(struct ane_machine_config *config, const char *chip, const char *numerics,
+                         const char *threads)
+{
+    const struct pr_board *board = chip ? pr_board_find(chip) : NULL;
+    int policy = numerics ? ane_numerics_named(numerics) : ANE_NUMERICS_M1;
+
+    if (chip && !board) {
+        tool_say("there is no board %s; t6000 and t8103 are known.", chip);
+        return false;
+    }
+    if (policy < 0) {
+        tool_say("there is no numeric policy %s; %s are known.", numerics, ANE_NUMERICS_NAMES);
+        return false;
+    }
+    config->chip = board ? (uint32_t)(board - pr_board_table) : ANE_CHIP_T8103;
+    config->numerics = (uint32_t)policy;
+    return !threads || tool_number("--threads", threads, 1, ANE_THREADS_MAX, &config->threads);
+}
+
+/* Options are before `--`, and the program after it. */
+static bool take_words(struct accel *accel, int argc, char **argv)
+{
+    const char *chip = NULL, *numerics = NULL, *threads = NULL;
+    bool lenient = false;
+    const struct tool_option options[] = {
+        {"chip", NULL, &chip},       {"numerics", NULL, &numerics},       {"threads", NULL, &threads},
+        {"lenient", &lenient, NULL}, {"trace", NULL, &accel->trace_path}, {0}};
+    int own = 0;
+    unsigned count;
+
+    while (own < argc && strcmp(argv[own], "--") != 0)
+        own++;
+    if (own + 1 >= argc) {
+        tool_say("the program comes after `--`: anemone accel [options] -- PROGRAM [ARGS].");
+        return false;
+    }
+    if (!tool_words(own, argv, options, NULL, 0, &count))
+        return false;
+    accel->program = argv + own + 1;
+    accel->config.lenient = lenient;
+    return take_machine(&accel->config, chip, numerics, threads);
+}
+
+static int exit_status(int result, int status)
+{
+    if (result == -ENOENT || result == -ENOTDIR)
+        return STATUS_NOT_FOUND;
+    if (result)
+        return STATUS_NOT_EXECUTABLE;
+    return WIFSIGNALED(status) ? STATUS_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static int run(struct accel *accel)
+{
+    const struct acc_device_config config = {.machine = &accel->config, .report = report};
+    struct acc_device *device = NULL;
+    struct acc_table *table = NULL;
+    int result, status = 0, ended = TOOL_FAILURE;
+    struct base_error error;
+
+    if (acc_notify_possible(&error) || acc_device_create(&config, &device, &error) ||
+        acc_table_create(device, &table, &error)) {
+        tool_say("%s", error.text);
+        goto out;
+    }
+    result = acc_notify_run(table, accel->program, &status, &error);
+    if (result)
+        tool_say("%s", error.text);
+    ended = exit_status(result, status);
+out:
+    acc_table_destroy(table);
+    acc_device_destroy(device);
+    return ended;
+}
+
+int tool_accel(int argc, char **argv)
+{
+    struct accel accel = {.config = {.size = sizeof(accel.config)}};
+    int status, traced;
+
+    if (!take_words(&accel, argc, argv))
+        return TOOL_USAGE;
+    traced = accel.trace_path ? trace_file_open(&accel.trace, accel.trace_path, &accel.config) : 0;
+    if (traced) {
+        tool_say("%s: %s.", accel.trace_path, strerror(-traced));
+        return TOOL_FAILURE;
+    }
+    status = run(&accel);
+    traced = trace_file_close(&accel.trace);
+    if (!traced)
+        return status;
+    tool_say("%s: writing failed: %s.", accel.trace_path, strerror(-traced));
+    return status ? status : TOOL_FAILURE;
+}

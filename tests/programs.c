@@ -21,7 +21,8 @@
     "    OutDim Wout=1 Hout=1\n"                  \
     "    OutDepth Dout=1\n"                       \
     "    ConvCfg Kw=1 Kh=1 Sx=1 Sy=1 Ox=1 Oy=1\n" \
-    "    ConvCfg3D Kd=1 Sz=1 Oz=1\n" extra
+    "    ConvCfg3D Kd=1 Sz=1 Oz=1\n"              \
+    "    TileCfg TileHeight=1\n" extra
 #define SOURCE(extra)                  \
     "  write TileDMASrc\n"             \
     "    DMAConfig En=1 CacheHint=2\n" \
@@ -29,6 +30,7 @@
 #define L2(source)                                                     \
     "  write L2\n"                                                     \
     "    SourceCfg SourceType=2 DMAFmt=1 DMAInterleave=1 " source "\n" \
+    "    SourceChannelStride 0x100\n"                                  \
     "    ResultCfg ResultType=2 DMAFmt=1 DMAInterleave=1\n"
 #define PLANAR(cfg)                  \
     "  write PE\n"                   \

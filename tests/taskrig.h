@@ -122,6 +122,7 @@ static inline void say_common(struct listing *l, const struct step *s)
         s->conv ? s->conv : "Kw=1 Kh=1 Sx=1 Sy=1");
     say(l, "    GroupConvCfg NumGroups=%u %s\n", or_one(s->groups),
         s->group_cfg ? s->group_cfg : "UnicastCin=1");
+    say(l, "    TileCfg TileHeight=%u\n", s->hout ? s->hout : s->h);
     say(l, "    PEBroadcast %s\n    Cfg Sources=1 TaskType=%u ActiveNE=%u %s\n",
         s->broadcast ? s->broadcast : "0", s->type, s->engines_log2, words(s->cfg));
 }
@@ -141,6 +142,12 @@ static inline void say_source(struct listing *l, const struct step *s)
     say(l, "    Src2Fmt Truncate=3 MemFmt=2\n");
 }
 
+/* What a staged source needs in L2: a row, or 0x100 bytes of a longer one. */
+static inline uint32_t strip(const struct step *s)
+{
+    return s->src.type != BY_DMA ? s->src.l2_channel : s->w < 128 ? (2 * s->w + 15) / 16 * 16 : 0x100;
+}
+
 static inline void say_l2(struct listing *l, const struct step *s)
 {
     say(l, "  write L2\n    L2Cfg %s\n", s->l2_cfg ? s->l2_cfg : "0");
@@ -148,7 +155,7 @@ static inline void say_l2(struct listing *l, const struct step *s)
         !s->src.bytes, or_one(s->src.interleave), spot_dram(&s->src2));
     say(l,
         "    SourceBase 0x%x\n    SourceChannelStride 0x%x\n    SourceRowStride 0x%x\n    SourceGroupStride 0x%x\n",
-        s->src.l2, s->src.l2_channel, s->src.l2_row, s->src.l2_group);
+        s->src.l2, strip(s), s->src.l2_row, s->src.l2_group);
     say(l,
         "    Source2Base 0x%x\n    Source2ChannelStride 0x%x\n    Source2RowStride 0x%x\n    Source2GroupStride "
         "0x%x\n",

@@ -49,6 +49,7 @@ enum {
     TD_KERNEL_CFG = 0x240,
     TD_MAC_CFG = 0x244,
     TD_ACC_BIAS = 0x24c,
+    TD_POST_SCALE = 0x250,
     TD_DST_DMA = 0x258,
     TD_DST_BASE = 0x25c,
     TD_DST_ROW = 0x260,

@@ -94,10 +94,10 @@ static bool judge(const struct pr_check_program *program)
     "  write Common\n"                                                                                    \
     "    InDim Win=%u Hin=1\n    InDepth 1\n    OutDim Wout=%u Hout=1\n    OutDepth 1\n"                  \
     "    ChCfg InFmt=2 OutFmt=2\n    Cin 1\n    Cout 1\n"                                                 \
-    "    ConvCfg 0x5000a021\n    ConvCfg3D 0x2041\n    GroupConvCfg 0x14001\n"                            \
+    "    ConvCfg 0x5000a021\n    ConvCfg3D 0x2041\n    GroupConvCfg 0x14001\n    TileCfg 1\n"             \
     "  write TileDMASrc\n"                                                                                \
     "    DMAConfig En=1\n    BaseAddr %u\n    RowStride 0x40\n    PlaneStride 0x40\n    Fmt 0x01002031\n" \
-    "  write L2\n    SourceCfg 0x172\n    ResultCfg 0x172\n"                                              \
+    "  write L2\n    SourceCfg 0x172\n    SourceChannelStride 0x100\n    ResultCfg 0x172\n"               \
     "  write NE\n    MACCfg OpMode=4 KernelMode=1\n    PostScale 0x3c00\n"                                \
     "  write TileDMADst\n    DMAConfig En=1\n    BaseAddr %u\n    RowStride 0x40\n    PlaneStride 0x40\n" \
     "    Fmt 0x01302031\n"
@@ -306,13 +306,13 @@ static void all_refusals(void **state)
     test_assemble(&p, "%s", test_text_relu);
     program = judged(&p);
     pr_put_le32(p.bytes + TD_MAC_CFG, pr_le32(p.bytes + TD_MAC_CFG) | 1u << 6 | 1u << 14);
-    pr_put_le32(p.bytes + TD_ACC_BIAS, 3u << 16);
+    pr_put_le32(p.bytes + TD_POST_SCALE, 3u << 16 | 0x3c00);
     pr_put_le32(p.bytes + TD_DST_FMT, pr_le32(p.bytes + TD_DST_FMT) | 2u << 28);
     p.bytes[0x19] |= 2; /* TDSkip */
     judge(&program);
     finding("MatrixBiasEn (register 0xc804) is 1");
     finding("PostScaleMode (register 0xc804) is 1");
-    finding("AccBiasShift (register 0xc80c) is 3");
+    finding("PostRightShift (register 0xc810) is 3");
     finding("CmpVec (register 0x17818) is 2");
     finding("TDSkip is 1");
     expect_counts(5, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Power domains as a kernel sees them, through machine.h alone: names and addresses of the public device trees,
- * the sequences of Linux's power-manager driver, what each domain takes with it and what it leaves.
+ * Power domains as a kernel sees them, through machine.h alone: names and addresses of the public device
+ * trees, the sequences of Linux's power-manager driver, what each domain takes with it and what it leaves.
  */
 #include "support.h"
 
@@ -23,8 +23,8 @@
 enum { ENGINE = 1, DART0 = 2, DART1 = 4, DART2 = 8, ALL = 15 };
 
 /*
- * The device trees' list, parents first. `takes`: what is without power when the domain is off; `owns`: what its
- * reset bit resets.
+ * The device trees' list, parents first. `takes`: what is without power when the domain is off; `owns`: what
+ * its reset bit resets.
  */
 static const struct row {
     const char *name;
@@ -94,7 +94,9 @@ static void put(const struct subject *s, uint64_t address, uint32_t value)
     ane_machine_write32(s->machine, address, value);
 }
 
-/* A read, a change of the bits of a mask, a write: with the flags in the mask, none of them is written as 1. */
+/*
+ * A read, a change of the bits of a mask, a write: with the flags in the mask, none of them is written as 1.
+ */
 static void change(const struct subject *s, uint64_t address, uint32_t mask, uint32_t bits)
 {
     put(s, address, (get(s, address) & ~mask) | bits);
@@ -416,6 +418,28 @@ static void a_reset_ends_what_runs(void **state)
     ane_machine_destroy(s.machine);
 }
 
+/* Its driver switches the engine's own words alone, and counts on empty TLBs when the power is back. */
+static void with_firmware_the_darts_go_with_the_engine(void **state)
+{
+    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
+    struct subject s = {.bare.map.size = sizeof(s.bare.map)};
+
+    (void)state;
+    assert_int_equal(ane_machine_create(&config, &s.machine), 0);
+    assert_int_equal(ane_machine_map(s.machine, &s.bare.map), 0);
+    for (unsigned i = 0; i < 3; i++)
+        assert_true(get(&s, s.bare.map.dart[i] + TTBR));
+    put(&s, address_of(&s, "ane_set3"), 0x300);
+    write_marks(&s);
+    assert_int_equal(lost_marks(&s), ALL);
+    put(&s, address_of(&s, "ane_set3"), 0xf);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(get(&s, s.bare.map.dart[i] + TTBR), 0);
+    write_marks(&s);
+    assert_int_equal(lost_marks(&s), 0);
+    ane_machine_destroy(s.machine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -429,6 +453,7 @@ int main(void)
         cmocka_unit_test(the_darts_outlive_the_engine),
         cmocka_unit_test(everything_off_and_on_again),
         cmocka_unit_test(a_reset_ends_what_runs),
+        cmocka_unit_test(with_firmware_the_darts_go_with_the_engine),
     };
 
     return cmocka_run_group_tests_name("domains", tests, NULL, NULL);

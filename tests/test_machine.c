@@ -126,6 +126,8 @@ static void through_l2(struct test_program *program, uint32_t width, uint32_t ba
                                  "    SourceBase %u\n"
                                  "  write L2.ResultCfg\n"
                                  "    ResultCfg ResultType=2 DMAFmt=1 DMAInterleave=1\n"
+                                 "  write TileDMADst.DMAConfig\n"
+                                 "    DMAConfig En=1 CacheHint=3\n"
                                  "chain\n";
     char text[16384];
 
@@ -136,6 +138,7 @@ static void through_l2(struct test_program *program, uint32_t width, uint32_t ba
     /* TBE: the next descriptor is in buffer 0. */
     td_set(program->bytes, TD_W8, td_get(program->bytes, TD_W8) | 1u << 23);
     td_set(program->bytes, TD_RESULT_CFG, 0x140);
+    td_set(program->bytes, TD_DST_DMA, 0xc0);
     td_set(program->bytes, TD_L2_RESULT_BASE, base);
 }
 

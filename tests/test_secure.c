@@ -33,6 +33,7 @@ static void keep(void *context, const char *line, size_t length)
                {" drv secure mode: left, 1 calls wait", "left-1 "},
                {" pmu domain=1 state=0x300", "off "},
                {" pmu domain=1 state=0xff", "on "},
+               {" pmu domain=1 state=0x3ff", "on "}, /* by the driver: both flags stay set */
                {" eng push ", "push "}};
 
     (void)context;

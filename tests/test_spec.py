@@ -194,6 +194,8 @@ COLUMNS = [
                                 "stats.size"]),
     ("messages.container_sections", "name", ["generic", "kernel", "text", "operation", "procedure", "rebase", "custom bars"]),
     ("abi.external_method_arguments", "offset", [0x08, 0x10, 0x20, 0x30, 0x38, 0x48, 0x50, 0x58, 0x60]),
+    ("power.word", "lowest_bit", [0, 4, 8, 9, 10, 11, 16, 24, 28, 31]),
+    ("power.word", "bits", [4, 4, 1, 1, 1, 1, 4, 4, 1, 1]),
     ("abi.device_info", "offset", [0x00, 0x08, 0x10, 0x18, 0x48, 0x50, 0x60]),
     ("abi.dispatch_record", "offset", [0x00, 0x08, 0x0C, 0x10, 0x14, 0x18]),
     ("driver.kexts", "bundle", ["AppleH11ANEInterface", "AppleT8132ANEHAL", "AppleANELoadBalancer"]),

@@ -197,14 +197,14 @@ static void decodes_gemm(void **state)
     "DepthStride 0x500\nGroupStride 0x500\n"                                                    \
     "Src2RowStride 0x40\nSrc2PlaneStride 0x140\nSrc2DepthStride 0x500\nSrc2GroupStride 0x500\n" \
     "Fmt 0x01002031\nSrc2Fmt 0x2030\n"                                                          \
-    "write L2\nSourceCfg 0x01500172\nResultCfg 0x0050017a\n"                                    \
+    "write L2\nSourceCfg 0x01500172\nSourceChannelStride 0x10\nResultCfg 0x0050017a\n"          \
     "write TileDMADst\nDMAConfig En=1\nRowStride 0x40\nPlaneStride 0x140\n"                     \
     "DepthStride 0x500\nGroupStride 0x500\n"                                                    \
     "Fmt 0x01302031\n"
 #define COMMON                                                                \
     "write Common\nInDim Win=3 Hin=5\nInDepth 1\nChCfg 0x2a\nCin 4\nCout 4\n" \
     "OutDim Wout=3 Hout=5\nOutDepth 1\n"                                      \
-    "ConvCfg3D 0x2041\n"
+    "ConvCfg3D 0x2041\nTileCfg 5\n"
 
 static const char addition[] = "descriptor\nRBase0=6 RBE0=1 RBase1=5 RBE1=1 WBase=4 WBE=1\n" COMMON
                                "ConvCfg 0x5000a021\nGroupConvCfg 0x10001\nCfg 0x33\n" SURFACES
@@ -273,11 +273,11 @@ static const struct {
     {addition, PR_F_SRC_EN, 0, PR_PROBLEM_INCONSISTENT, "TileDMASrc.DMAConfig.En"},
     {addition, PR_F_DST_EN, 0, PR_PROBLEM_INCONSISTENT, "TileDMADst.DMAConfig.En"},
     {addition, PR_F_SRC_INTERLEAVE, 4, PR_PROBLEM_INCONSISTENT, "L2.SourceCfg.DMAInterleave"},
-    {addition, PR_F_SOURCE_DMA_FMT, 0, PR_PROBLEM_INCONSISTENT, "L2.SourceCfg.DMAFmt"},
+    {addition, PR_F_SOURCE_DMA_FMT, 2, PR_PROBLEM_INCONSISTENT, "L2.SourceCfg.DMAFmt"},
     {addition, PR_F_SRC_CMP_VEC, 1, PR_PROBLEM_UNSUPPORTED, "TileDMASrc.Fmt.CmpVec"},
     {addition, PR_F_SRC2_MEM_FMT, 0, PR_PROBLEM_UNSUPPORTED, "TileDMASrc.Src2Fmt.MemFmt"},
     {addition, PR_F_DST_MEM_FMT, 0, PR_PROBLEM_UNSUPPORTED, "TileDMADst.Fmt.MemFmt"},
-    {addition, PR_F_PIXEL_OFFSET, 9, PR_PROBLEM_UNSUPPORTED, "TileDMASrc.PixelOffset[0] is 9"},
+    {addition, PR_F_PIXEL_OFFSET, 9, PR_PROBLEM_UNSUPPORTED, "TileDMASrc.PixelOffset[0].Offset is 9"},
     {addition, PR_F_TASK_TYPE, 7, PR_PROBLEM_UNSUPPORTED, "Common.Cfg.TaskType"},
     {addition, PR_F_TASK_TYPE, 2, PR_PROBLEM_INCONSISTENT, "PE.PECfg.Src2Mode"},
     {addition, PR_F_PE_SRC2, 1, PR_PROBLEM_INCONSISTENT, "PE.PECfg.Src2Mode"},

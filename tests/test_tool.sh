@@ -134,6 +134,14 @@ for words in --help --version help "info --help" "spec --help" "compile --help" 
     result $? "anemone $words >/dev/full fails and says why"
 done
 
+# Boards: the power domains of the public device trees.
+gives 0 info --chip t8103 --json
+json
+holds "[p['address'] for p in d['boards'][0]['domains'] if p['name'] == 'ane_sys'] == [0x23b700470]"
+holds "d['boards'][0]['page_table'] == 't8020' and d['boards'][0]['bases']['engine'] == 0x26bc04000"
+gives 0 info --chip t6000
+shows "0x0028e0802c8  engine dart1 dart2; needs ane_sys"
+
 # Spec.
 gives 0 spec
 shows "selectors"

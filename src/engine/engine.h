@@ -26,6 +26,7 @@ struct eng_config {
     unsigned threads;                 /* 0 = 1 */
     uint64_t max_work;                /* 0 = ENG_MAX_WORK */
     unsigned line;                    /* interrupt line */
+    bool lenient;                     /* what no public source explains is ignored, traced and run */
     const struct pr_cost_model *cost; /* NULL = pr_cost_m1_max */
     /*
      * A request whose address the DART refuses stays, and its queue is stuck until eng_restart finds the page
@@ -88,7 +89,8 @@ struct eng_stats {
     uint64_t faulted;     /* ended or stopped by a DART fault, each time */
     uint64_t stuck;       /* stopped by a bad descriptor or chain, or by a limit */
     uint64_t aborted;
-    uint64_t gated; /* pushes that came while a clock was gated: they wait until it is not */
+    uint64_t ignored; /* findings that a lenient engine did not refuse */
+    uint64_t gated;   /* pushes that came while a clock was gated: they wait until it is not */
 };
 struct eng_stats eng_stats_get(const struct eng *engine);
 

@@ -90,6 +90,38 @@ static uint64_t work_limit(const struct eng *e, const struct pr_task *task)
     return limit == ENG_MAX_WORK || e->config.max_work < limit ? e->config.max_work : limit;
 }
 
+/* Whose descriptor is read leniently. */
+struct lenient {
+    struct eng *e;
+    const struct eng_queue *q;
+};
+
+static void trace_ignored(void *context, const struct pr_problem *ignored)
+{
+    const struct lenient *lenient = context;
+    const struct eng_queue *q = lenient->q;
+
+    lenient->e->stats.ignored++;
+    SOC_TRACE(lenient->e->trace, ENG_IGNORED, (unsigned)(q - lenient->e->queue), q->cursor.index,
+              q->cursor.address, ignored->text);
+}
+
+/* The lenient form is a property of the machine, so prepared forms of both kinds never meet. */
+static bool decode_task(struct eng *e, const struct eng_queue *q, struct eng_prepared *p,
+                        struct pr_problem *problem)
+{
+    struct lenient context = {e, q};
+    const struct pr_ignore to_trace = {trace_ignored, &context},
+                           *ignore = e->config.lenient ? &to_trace : NULL;
+    struct pr_td *td = &e->td;
+
+    if (!pr_td_read_lenient(e->fetch, q->cursor.words, ignore, td, problem) ||
+        !pr_td_explained_lenient(td, ignore, problem))
+        return false;
+    pr_td_apply(td, &p->after);
+    return pr_task_decode_lenient(td, &p->after, ignore, &p->task, problem);
+}
+
 static bool decode(struct eng *e, const struct eng_queue *q, struct eng_prepared *p,
                    struct pr_problem *problem)
 {
@@ -97,10 +129,7 @@ static bool decode(struct eng *e, const struct eng_queue *q, struct eng_prepared
 
     p->before = q->image;
     p->after = q->image;
-    if (!pr_td_read(e->fetch, q->cursor.words, td, problem) || !pr_td_explained(td, problem))
-        return false;
-    pr_td_apply(td, &p->after);
-    if (!pr_task_decode(td, &p->after, &p->task, problem))
+    if (!decode_task(e, q, p, problem))
         return false;
     if (pr_task_work(&p->task) > work_limit(e, &p->task))
         return pr_problem_set(problem, PR_PROBLEM_LIMIT,

@@ -23,9 +23,9 @@
  *   descriptor
  *     EON=1 SrcLoc=1 DstLoc=1 RBase0=5 RBE0=1 WBase=4 WBE=1 ENE=1
  *     write KernelDMASrc     CoeffDMAConfig[0-15] CacheHint=2, CoeffBfrSize[0-15] 0x40
- *     write Common           32 x 1 x 1 in and out, ConvCfg and ConvCfg3D of 1, fp16, one group
+ *     write Common           32 x 1 x 1 in and out, ConvCfg and ConvCfg3D of 1, fp16, one group, strips of 1
  *     write TileDMASrc       enabled, strides of 0x40, fp16
- *     write L2               source and result by DMA
+ *     write L2               source and result by DMA, a source row of 0x40
  *     write PE
  *     write NE               bypass (OpMode=4 KernelMode=1), no activation, PostScale 1
  *     write TileDMADst       enabled, strides of 0x40, fp16
@@ -37,13 +37,14 @@ static const struct run {
     uint8_t first, count; /* words with this value */
     uint32_t value;
 } copy_text[] = {
-    {0, 1, 0x2000000},    {6, 1, 0x30000000},   {8, 1, 0x1024025},    {10, 1, 0xf401f800}, {13, 16, 0x80},
-    {45, 16, 0x40},       {73, 1, 0x3c000000},  {74, 1, 0x10020},     {75, 1, 0x1},        {76, 1, 0x22},
-    {77, 2, 0x1},         {79, 1, 0x10020},     {80, 1, 0x1},         {81, 1, 0x5000a021}, {82, 1, 0x2041},
-    {83, 1, 0x14001},     {87, 1, 0x1},         {90, 1, 0x6c013800},  {91, 1, 0x81},       {92, 1, 0x80},
-    {94, 4, 0x40},        {105, 1, 0x1002031},  {119, 1, 0x44004800}, {121, 1, 0x142},     {132, 1, 0x142},
-    {138, 1, 0xc008800},  {143, 1, 0x1000c800}, {144, 1, 0x80},       {145, 1, 0x101c0c},  {148, 1, 0x3c00},
-    {149, 1, 0x18017800}, {150, 1, 0xc1},       {152, 4, 0x40},       {156, 1, 0x1002031},
+    {0, 1, 0x2000000},   {6, 1, 0x30000000},  {8, 1, 0x1024025},    {10, 1, 0xf401f800},  {13, 16, 0x80},
+    {45, 16, 0x40},      {73, 1, 0x3c000000}, {74, 1, 0x10020},     {75, 1, 0x1},         {76, 1, 0x22},
+    {77, 2, 0x1},        {79, 1, 0x10020},    {80, 1, 0x1},         {81, 1, 0x5000a021},  {82, 1, 0x2041},
+    {83, 1, 0x14001},    {84, 1, 0x1},        {87, 1, 0x1},         {90, 1, 0x6c013800},  {91, 1, 0x81},
+    {92, 1, 0x80},       {94, 4, 0x40},       {105, 1, 0x1002031},  {119, 1, 0x44004800}, {121, 1, 0x142},
+    {123, 1, 0x40},      {132, 1, 0x142},     {138, 1, 0xc008800},  {143, 1, 0x1000c800}, {144, 1, 0x80},
+    {145, 1, 0x101c0c},  {148, 1, 0x3c00},    {149, 1, 0x18017800}, {150, 1, 0xc1},       {152, 4, 0x40},
+    {156, 1, 0x1002031},
 };
 
 enum { BAR_OUT = 4, BAR_IN = 5, IO_BUFFERS = 2, BUFFERS = 3 }; /* input, output, text */

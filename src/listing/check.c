@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "program/experiment.h"
+
 #define WORDS_REPORTED  16u /* words with unexplained bits, per descriptor */
 #define FIELDS_REPORTED 16u /* values that are not run, per descriptor */
 
@@ -203,6 +205,9 @@ static bool check_extents(struct check *check, uint32_t descriptor)
 
         if (value && value <= axis->limit)
             continue;
+        if (pr_experiment_hangs(problem.address, check->image.word[pr_reg_table[info->owner].first],
+                                !pr_td_header(&check->td, PR_H_ENE)))
+            problem.outcome = PR_OUTCOME_PUBLISHED_HANG;
         pr_problem_set(&problem, value ? PR_PROBLEM_LIMIT : PR_PROBLEM_INCONSISTENT,
                        "Common.%s.%s (register %x) is %u: the axis has 1 to %u.",
                        pr_reg_table[info->owner].name, info->name, problem.address, value, axis->limit);

@@ -55,6 +55,7 @@ static uint64_t counter(struct ane_machine *m, const char *name)
         {"engine.descriptors", engine.descriptors},
         {"engine.faulted", engine.faulted},
         {"engine.gated", engine.gated},
+        {"engine.ignored", engine.ignored},
         {"engine.requests", engine.requests},
         {"engine.reused", engine.reused},
         {"engine.stuck", engine.stuck},

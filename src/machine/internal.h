@@ -144,8 +144,8 @@ int mach_create_tapped(const struct ane_machine_config *config,
                        struct ane_machine **machine);
 
 /*
- * machine.c: these blocks (a bit per enum pr_powered) serve accesses; otherwise the access is traced, with that
- * name. The second is the set that a DART's registers need.
+ * machine.c: these blocks (a bit per enum pr_powered) serve accesses; otherwise the access is traced, with
+ * that name. The second is the set that a DART's registers need.
  */
 bool mach_powered(struct ane_machine *m, uint32_t blocks, const char *name);
 uint32_t mach_dart_needs(const struct ane_machine *m, unsigned dart);

@@ -43,7 +43,7 @@ static uint32_t form_of_chip(const struct ane_machine_config *config)
 {
     if (config->firmware)
         return ANE_PAGE_TABLE_SEED;
-    return config->chip == ANE_CHIP_T8103 ? ANE_PAGE_TABLE_T8020 : ANE_PAGE_TABLE_T6000;
+    return (uint32_t)pr_board_table[config->chip].form + ANE_PAGE_TABLE_SEED;
 }
 
 /* Copies the caller's configuration, whatever version of the struct it was built with. */
@@ -92,6 +92,8 @@ static int take_config(const struct ane_machine_config *from, struct ane_machine
                          ANE_THREADS_MAX);
     if (config->internal_build > 1)
         return base_fail(error, EINVAL, "Internal build is %u; 0 or 1 are known.", config->internal_build);
+    if (config->lenient > 1)
+        return base_fail(error, EINVAL, "Lenient is %u; 0 or 1 are known.", config->lenient);
     if (config->timing > ANE_TIMING_M1)
         return base_fail(error, EINVAL, "Timing %u is unknown; none is 0 and m1 is 1.", config->timing);
     if (config->clock > ANE_CLOCK_CLOSED)
@@ -343,6 +345,7 @@ static int make_silicon(struct ane_machine *m, const struct ane_machine_config *
         .threads = config->threads,
         .max_work = config->max_work,
         .line = MACH_LINE_ENGINE,
+        .lenient = config->lenient,
         .cost = config->chip == PR_CHIP_T8103 ? &pr_cost_m1 : &pr_cost_m1_max,
         .faults_stall = !config->firmware,
     };

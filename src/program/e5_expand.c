@@ -226,6 +226,12 @@ static void write_extents(struct expander *x)
     put_field(x, PR_F_TASK_ID, x->index & 0xffff);
 }
 
+/* Of a row, what is staged in L2 at a time, in whole 16 bytes: as in programs of Apple's compiler. */
+static uint32_t strip_bytes(const struct pr_e5_record *r)
+{
+    return 2 * r->in[W] < PR_STRIP_BYTES ? (uint32_t)pr_round_up(2 * r->in[W], 16) : PR_STRIP_BYTES;
+}
+
 static void write_source(struct expander *x)
 {
     const struct pr_e5_operand *a = &x->record->src[0], *b = &x->record->src[1];
@@ -245,6 +251,7 @@ static void write_source(struct expander *x)
     put_field(x, PR_F_SOURCE_TYPE, PR_TYPE_STAGED);
     put_field(x, PR_F_SOURCE_DMA_FMT, PR_STAGING_FP16);
     put_field(x, PR_F_SOURCE_DMA_INTERLEAVE, INTERLEAVE_PLANAR);
+    put_field(x, PR_F_L2_SRC_CHANNEL, strip_bytes(x->record) >> 4);
     put_field(x, PR_F_SRC2_HINT, HINT_SOURCE);
     if (x->record->slice) {
         pr_image_put_at(&x->image, PR_F_PIXEL_OFFSET, 0, x->record->slice);

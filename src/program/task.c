@@ -9,24 +9,59 @@
 
 #include <string.h>
 
+#include "program/experiment.h"
 #include "program/task_decode.h"
+#include "protocol/half.h"
+
+static bool set_refusal(const struct pr_decoder *d, struct pr_problem *problem, enum pr_problem_kind kind,
+                        enum pr_td_field field, const char *why)
+{
+    const struct pr_field_info *info = &pr_field_table[field];
+    const struct pr_reg_info *reg = &pr_reg_table[info->owner];
+    uint32_t word = d->image->word[reg->first];
+
+    if (problem) {
+        problem->address = reg->address;
+        problem->reg = (uint16_t)(info->owner + 1);
+        problem->field = (uint16_t)(field + 1);
+        problem->offset = 0;
+        problem->bits = pr_decode_get(d, field);
+        problem->outcome = pr_experiment_hangs(reg->address, word, !pr_decode_head(d, PR_H_ENE))
+                               ? PR_OUTCOME_PUBLISHED_HANG
+                               : PR_OUTCOME_UNKNOWN;
+    }
+    return pr_problem_set(problem, kind, "%s.%s.%s (register %x) is %u: %s.", pr_block_table[reg->block].name,
+                          reg->name, info->name, reg->address, pr_decode_get(d, field), why);
+}
 
 bool pr_decode_refuse(const struct pr_decoder *d, enum pr_problem_kind kind, enum pr_td_field field,
                       const char *why)
 {
-    const struct pr_field_info *info = &pr_field_table[field];
-    const struct pr_reg_info *reg = &pr_reg_table[info->owner];
+    return set_refusal(d, d->problem, kind, field, why);
+}
 
-    if (d->problem) {
-        d->problem->address = reg->address;
-        d->problem->reg = (uint16_t)(info->owner + 1);
-        d->problem->field = (uint16_t)(field + 1);
-        d->problem->offset = 0;
-        d->problem->bits = pr_decode_get(d, field);
+/* True when it was reported and may be ignored. */
+static bool may_ignore(const struct pr_decoder *d, const struct pr_problem *found)
+{
+    if (d->ignore && found->outcome != PR_OUTCOME_PUBLISHED_HANG) {
+        d->ignore->report(d->ignore->context, found);
+        return true;
     }
-    return pr_problem_set(d->problem, kind, "%s.%s.%s (register %x) is %u: %s.",
-                          pr_block_table[reg->block].name, reg->name, info->name, reg->address,
-                          pr_decode_get(d, field), why);
+    if (d->problem) {
+        uint32_t descriptor = d->problem->descriptor;
+
+        *d->problem = *found;
+        d->problem->descriptor = descriptor;
+    }
+    return false;
+}
+
+bool pr_decode_ignore(const struct pr_decoder *d, enum pr_td_field field, const char *why)
+{
+    struct pr_problem found = {0};
+
+    set_refusal(d, &found, PR_PROBLEM_UNSUPPORTED, field, why);
+    return may_ignore(d, &found);
 }
 
 bool pr_decode_refuse_header(const struct pr_decoder *d, enum pr_problem_kind kind,
@@ -45,9 +80,33 @@ bool pr_decode_refuse_header(const struct pr_decoder *d, enum pr_problem_kind ki
                           pr_decode_head(d, field), why);
 }
 
+bool pr_decode_refuse_hang(const struct pr_decoder *d, enum pr_td_field field, const char *why)
+{
+    pr_decode_refuse(d, PR_PROBLEM_INCONSISTENT, field, why);
+    if (d->problem)
+        d->problem->outcome = PR_OUTCOME_PUBLISHED_HANG;
+    return false;
+}
+
+bool pr_decode_ignore_at(const struct pr_decoder *d, enum pr_td_field field, uint32_t element,
+                         const char *why)
+{
+    const struct pr_field_info *info = &pr_field_table[field];
+    const struct pr_reg_info *reg = &pr_reg_table[info->owner];
+    uint32_t value = pr_image_get_at(d->image, field, element);
+    struct pr_problem found = {.address = reg->address + 4 * element,
+                               .bits = value,
+                               .reg = (uint16_t)(info->owner + 1),
+                               .field = (uint16_t)(field + 1)};
+
+    pr_problem_set(&found, PR_PROBLEM_UNSUPPORTED, "%s.%s[%u].%s is %u: %s.", pr_block_table[reg->block].name,
+                   reg->name, element, info->name, value, why);
+    return may_ignore(d, &found);
+}
+
 bool pr_decode_require(const struct pr_decoder *d, enum pr_td_field field, uint32_t value, const char *why)
 {
-    return pr_decode_get(d, field) == value || pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, field, why);
+    return pr_decode_get(d, field) == value || pr_decode_ignore(d, field, why);
 }
 
 bool pr_decode_format(uint32_t code, enum pr_format *format)
@@ -139,10 +198,13 @@ static void l2_source(const struct pr_decoder *d, struct pr_tensor *t, unsigned 
     take_strides(d, source_l2[which], PR_L2_SHIFT, t, t->stride);
 }
 
-/* The staging code that goes with a format. */
-static uint32_t staging_of(enum pr_format format)
+/*
+ * The staging codes that go with a format. Apple's compiler gives fp16 tensors 1; a published program that
+ * gives them 0 ran on an M1 with the right result (allbilly examples/concat.py).
+ */
+static bool staging_fits(uint32_t staging, enum pr_format format)
 {
-    return format == PR_FP16 ? PR_STAGING_FP16 : PR_STAGING_8_BIT;
+    return staging == PR_STAGING_8_BIT || (staging == PR_STAGING_FP16 && format == PR_FP16);
 }
 
 /* What must agree in registers when a tensor is in DRAM, and what must be zero. */
@@ -164,7 +226,7 @@ static const struct memory_fields source1_memory = {
     .interleave = PR_F_SRC_INTERLEAVE,
     .staged_interleave = PR_F_SOURCE_DMA_INTERLEAVE,
     .conversion = "a conversion between memory and ChCfg.InFmt is not decoded",
-    .staging_codes = "staging is 1 for fp16 and 0 for 8-bit sources",
+    .staging_codes = "staging is 1 or 0 for fp16 sources and 0 for 8-bit ones",
     .interleave_rule = "it must be the Interleave of the source's Fmt, 1 or more",
     .zero = {{PR_F_SRC_SHIFT, "a shifted source is not decoded"},
              {PR_F_SRC_OFFSET_CH, "a channel offset is not decoded"},
@@ -180,7 +242,7 @@ static const struct memory_fields destination_memory = {
     .interleave = PR_F_DST_INTERLEAVE,
     .staged_interleave = PR_F_RESULT_DMA_INTERLEAVE,
     .conversion = "a conversion between ChCfg.OutFmt and memory is not decoded",
-    .staging_codes = "staging is 1 for fp16 and 0 for 8-bit results",
+    .staging_codes = "staging is 1 or 0 for fp16 results and 0 for 8-bit ones",
     .interleave_rule = "it must be the Interleave of the result's Fmt, 1 or more",
     .zero = {{PR_F_DST_SHIFT, "a shifted result is not decoded"},
              {PR_F_DST_OFFSET_CH, "a channel offset is not decoded"},
@@ -190,40 +252,57 @@ static const struct memory_fields destination_memory = {
              {PR_F_RESULT_DMA_OFFSET_CH, "a channel offset is not decoded"}},
 };
 
+/*
+ * SourceCfg 0 says "resident in L2", but a published experiment shows that a neural task with the source's DMA
+ * enabled reads its source by DMA all the same. Apple's compiler never writes it so.
+ */
+static bool source_cfg_is_zero(const struct pr_decoder *d)
+{
+    uint32_t word = d->image->word[pr_reg_table[PR_REG_SOURCE_CFG].first];
+
+    return word == 0 && pr_decode_get(d, PR_F_SRC_EN) && pr_decode_head(d, PR_H_ENE) &&
+           pr_experiment_explains(pr_reg_table[PR_REG_SOURCE_CFG].address, word, false);
+}
+
 static bool check_memory(const struct pr_decoder *d, const struct memory_fields *fields, struct pr_tensor *t)
 {
     uint32_t interleave = pr_decode_get(d, fields->interleave);
+    /* SourceCfg 0 was published to run, for a source that is not interleaved. */
+    bool plain = fields == &source1_memory && source_cfg_is_zero(d) && interleave == 1;
 
-    if (pr_decode_get(d, fields->memory_format) != pr_decode_get(d, fields->format))
-        return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, fields->memory_format, fields->conversion);
+    if (pr_decode_get(d, fields->memory_format) != pr_decode_get(d, fields->format) && !d->raw &&
+        !pr_decode_ignore(d, fields->memory_format, fields->conversion))
+        return false;
     for (unsigned i = 0; fields->zero[i].why; i++)
         if (!pr_decode_require(d, fields->zero[i].field, 0, fields->zero[i].why))
             return false;
-    if (pr_decode_get(d, fields->staging) != staging_of(t->format))
+    if (!staging_fits(pr_decode_get(d, fields->staging), t->format))
         return pr_decode_refuse(d, PR_PROBLEM_INCONSISTENT, fields->staging, fields->staging_codes);
-    if (interleave == 0 || interleave != pr_decode_get(d, fields->staged_interleave))
+    if (!plain && (interleave == 0 || interleave != pr_decode_get(d, fields->staged_interleave)))
         return pr_decode_refuse(d, PR_PROBLEM_INCONSISTENT, fields->staged_interleave,
                                 fields->interleave_rule);
     t->interleave = interleave;
     return true;
 }
 
+/* Whether PixelOffset has the meaning that we chose for it. */
+static bool offset_is_chosen(const struct pr_decoder *d, unsigned which, bool by_dma)
+{
+    return which == 0 && by_dma && pr_image_get_at(d->image, PR_F_CHOSEN_MARK, 0) == PR_CHOSEN_MARK;
+}
+
 /* A row read from an offset inside it. */
 static bool source1_offset(const struct pr_decoder *d, struct pr_tensor *t, bool by_dma)
 {
-    uint32_t offset = pr_image_get_at(d->image, PR_F_PIXEL_OFFSET, 0);
+    uint32_t offset = offset_is_chosen(d, 0, by_dma) ? pr_image_get_at(d->image, PR_F_PIXEL_OFFSET, 0) : 0;
 
-    for (unsigned i = 0; i < 4; i++) {
-        uint32_t value = pr_image_get_at(d->image, PR_F_PIXEL_OFFSET, i);
-        bool chosen = i == 0 && by_dma && pr_image_get_at(d->image, PR_F_CHOSEN_MARK, 0) == PR_CHOSEN_MARK;
-
-        if (value && !chosen)
-            return pr_problem_set(
-                d->problem, PR_PROBLEM_UNSUPPORTED,
-                "TileDMASrc.PixelOffset[%u] is %u: what it means is not public; only the first one "
-                "is read, of a DMA source, in descriptors that carry our own mark.",
-                i, value);
-    }
+    for (unsigned i = 0; i < 4; i++)
+        if (pr_image_get_at(d->image, PR_F_PIXEL_OFFSET, i) && !offset_is_chosen(d, i, by_dma) &&
+            !pr_decode_ignore_at(
+                d, PR_F_PIXEL_OFFSET, i,
+                "what it means is not public; only the first one is read, of a DMA source, in "
+                "descriptors that carry our own mark"))
+            return false;
     if (offset && t->interleave > 1)
         return pr_problem_set(d->problem, PR_PROBLEM_UNSUPPORTED,
                               "TileDMASrc.PixelOffset[0] is %u, and the source is interleaved.", offset);
@@ -237,14 +316,24 @@ static bool source1_offset(const struct pr_decoder *d, struct pr_tensor *t, bool
     return true;
 }
 
+/* The format of a tensor that passes unchanged is that of memory. */
+static bool take_format(const struct pr_decoder *d, enum pr_td_field field, struct pr_tensor *t)
+{
+    if (!pr_decode_format(pr_decode_get(d, field), &t->format) &&
+        !pr_decode_ignore(d, field, "formats are 0 (uint8), 1 (int8) and 2 (fp16)"))
+        return false;
+    if (d->raw)
+        t->format = PR_FP16;
+    return true;
+}
+
 static bool decode_source1(const struct pr_decoder *d)
 {
     struct pr_tensor *t = &d->task->src[0];
-    uint32_t type = pr_decode_get(d, PR_F_SOURCE_TYPE);
+    uint32_t type = source_cfg_is_zero(d) ? PR_TYPE_STAGED : pr_decode_get(d, PR_F_SOURCE_TYPE);
 
-    if (!pr_decode_format(pr_decode_get(d, PR_F_IN_FMT), &t->format))
-        return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_IN_FMT,
-                                "formats are 0 (uint8), 1 (int8) and 2 (fp16)");
+    if (!take_format(d, PR_F_IN_FMT, t))
+        return false;
     t->relu = pr_decode_get(d, PR_F_INPUT_RELU);
     if (type == PR_TYPE_RESIDENT || type == PR_TYPE_STREAM) {
         l2_source(d, t, 0);
@@ -275,9 +364,8 @@ bool pr_decode_source2(const struct pr_decoder *d)
 {
     struct pr_tensor *t = &d->task->src[1];
 
-    if (!pr_decode_format(pr_decode_get(d, PR_F_SRC2_IN_FMT), &t->format))
-        return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_SRC2_IN_FMT,
-                                "formats are 0 (uint8), 1 (int8) and 2 (fp16)");
+    if (!take_format(d, PR_F_SRC2_IN_FMT, t))
+        return false;
     t->relu = pr_decode_get(d, PR_F_INPUT_RELU2);
     if (!pr_decode_get(d, PR_F_SOURCE2_BY_DMA)) {
         l2_source(d, t, 1);
@@ -286,9 +374,10 @@ bool pr_decode_source2(const struct pr_decoder *d)
     if (!pr_decode_head(d, PR_H_RBE1))
         return pr_decode_refuse_header(d, PR_PROBLEM_INCONSISTENT, PR_H_RBE1,
                                        "source 2 comes by DMA and needs its buffer");
-    if (pr_decode_get(d, PR_F_SRC2_MEM_FMT) != pr_decode_get(d, PR_F_SRC2_IN_FMT))
-        return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_SRC2_MEM_FMT,
-                                "a conversion between memory and ChCfg.Src2InFmt is not decoded");
+    if (pr_decode_get(d, PR_F_SRC2_MEM_FMT) != pr_decode_get(d, PR_F_SRC2_IN_FMT) &&
+        !pr_decode_ignore(d, PR_F_SRC2_MEM_FMT,
+                          "a conversion between memory and ChCfg.Src2InFmt is not decoded"))
+        return false;
     if (!pr_decode_require(d, PR_F_SRC2_SHIFT, 0, "a shifted source is not decoded"))
         return false;
     /* There is one Interleave, and it is for both sources. */
@@ -305,9 +394,8 @@ static bool decode_destination(const struct pr_decoder *d)
     struct pr_tensor *t = &d->task->dst;
     uint32_t type = pr_decode_get(d, PR_F_RESULT_TYPE);
 
-    if (!pr_decode_format(pr_decode_get(d, PR_F_OUT_FMT), &t->format))
-        return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_OUT_FMT,
-                                "formats are 0 (uint8), 1 (int8) and 2 (fp16)");
+    if (!take_format(d, PR_F_OUT_FMT, t))
+        return false;
     if (type == PR_TYPE_RESIDENT || type == PR_TYPE_STREAM) {
         t->home = type == PR_TYPE_STREAM ? PR_HOME_STREAM : PR_HOME_L2;
         t->base = pr_decode_get(d, PR_F_L2_RESULT_BASE) << PR_L2_SHIFT;
@@ -407,12 +495,35 @@ static void set_kept_extents(struct pr_tensor *t, uint32_t broadcast)
         t->keep_extent[axis] = broadcast >> axis & 1 ? 1 : t->extent[axis];
 }
 
+/*
+ * ChCfg 0 names 8-bit elements. With fp16 memory on both sides a published experiment shows what a bypass then
+ * does: elements pass unchanged, without ReLU.
+ */
+static bool is_raw(const struct pr_decoder *d)
+{
+    return d->image->word[pr_reg_table[PR_REG_CH_CFG].first] == 0 && pr_decode_head(d, PR_H_ENE) &&
+           pr_decode_get(d, PR_F_SRC_MEM_FMT) == PR_CODE_FP16 &&
+           pr_decode_get(d, PR_F_DST_MEM_FMT) == PR_CODE_FP16 &&
+           pr_decode_get(d, PR_F_SOURCE_TYPE) == PR_TYPE_STAGED &&
+           pr_decode_get(d, PR_F_RESULT_TYPE) == PR_TYPE_STAGED &&
+           pr_decode_get(d, PR_F_OP_MODE) == PR_OP_BYPASS &&
+           pr_decode_get(d, PR_F_NONLINEAR_MODE) <= PR_NL_RELU &&
+           pr_decode_get(d, PR_F_POST_SCALE) == PR_HALF_ONE;
+}
+
 bool pr_task_decode(const struct pr_td *td, const struct pr_image *image, struct pr_task *task,
                     struct pr_problem *problem)
 {
-    struct pr_decoder d = {.td = td, .image = image, .task = task, .problem = problem};
+    return pr_task_decode_lenient(td, image, NULL, task, problem);
+}
+
+bool pr_task_decode_lenient(const struct pr_td *td, const struct pr_image *image,
+                            const struct pr_ignore *ignore, struct pr_task *task, struct pr_problem *problem)
+{
+    struct pr_decoder d = {.td = td, .image = image, .task = task, .problem = problem, .ignore = ignore};
 
     memset(task, 0, sizeof(*task));
+    d.raw = is_raw(&d);
     if (pr_decode_head(&d, PR_H_TD_SKIP))
         return pr_decode_refuse_header(&d, PR_PROBLEM_UNSUPPORTED, PR_H_TD_SKIP,
                                        "what a skipped descriptor does is not known");

@@ -11,6 +11,8 @@ struct pr_decoder {
     const struct pr_image *image;
     struct pr_task *task;
     struct pr_problem *problem;
+    const struct pr_ignore *ignore;     /* NULL: what is not decoded is refused */
+    bool raw;                           /* ChCfg 0 with fp16 memory: elements pass unchanged */
     uint32_t in[PR_AXES], out[PR_AXES]; /* what Common states */
 };
 
@@ -29,7 +31,16 @@ bool pr_decode_refuse(const struct pr_decoder *d, enum pr_problem_kind kind, enu
                       const char *why);
 bool pr_decode_refuse_header(const struct pr_decoder *d, enum pr_problem_kind kind,
                              enum pr_td_header_field field, const char *why);
-/* A field this model acts on for one value only. */
+/*
+ * The value hangs an M1, by a published experiment: false. experiments.def has the rows, and the caller the rule
+ * that they and the programs of Apple's compiler carry.
+ */
+bool pr_decode_refuse_hang(const struct pr_decoder *d, enum pr_td_field field, const char *why);
+/* A value without a public meaning: refused, or ignored and reported by a lenient decoder. */
+bool pr_decode_ignore(const struct pr_decoder *d, enum pr_td_field field, const char *why);
+bool pr_decode_ignore_at(const struct pr_decoder *d, enum pr_td_field field, uint32_t element,
+                         const char *why);
+/* A field this model acts on for one value only; a lenient decoder goes on as if it had that value. */
 bool pr_decode_require(const struct pr_decoder *d, enum pr_td_field field, uint32_t value, const char *why);
 
 /* The codes that ChCfg, MemFmt and KernelFmt share. False for the one that is not decoded. */

@@ -2,10 +2,18 @@
 /* A task of the neural engines, decoded. What the model does not run is refused here, by field and value. */
 #include <string.h>
 
+#include "program/experiment.h"
 #include "program/task_decode.h"
 
 enum { PALETTE_ONE_BIT = 1 };
 enum { LANES_MAX = 32, OUTPUTS_MAX = 2 };
+
+/* An extent is not a mode: a lenient decoder does not guess another one. */
+static bool check_depth(const struct pr_decoder *d, enum pr_td_field field)
+{
+    return pr_decode_get(d, field) == 1 ||
+           pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, field, "convolution over depth is not decoded");
+}
 
 static bool decode_window(const struct pr_decoder *d)
 {
@@ -44,8 +52,7 @@ static bool decode_window(const struct pr_decoder *d)
            pr_decode_require(d, PR_F_SZ, 1, "convolution over depth is not decoded") &&
            pr_decode_require(d, PR_F_PZ, 0, "convolution over depth is not decoded") &&
            pr_decode_require(d, PR_F_OZ, 1, "convolution over depth is not decoded") &&
-           pr_decode_require(d, PR_F_DIN, 1, "convolution over depth is not decoded") &&
-           pr_decode_require(d, PR_F_DOUT, 1, "convolution over depth is not decoded");
+           check_depth(d, PR_F_DIN) && check_depth(d, PR_F_DOUT);
 }
 
 static bool decode_unicast(const struct pr_decoder *d)
@@ -110,10 +117,9 @@ static bool decode_streams(const struct pr_decoder *d)
     struct pr_ne *ne = &d->task->ne;
 
     for (unsigned i = 0; i < 4; i++)
-        if (pr_image_get_at(d->image, PR_F_EXTRA_EN, i))
-            return pr_problem_set(
-                d->problem, PR_PROBLEM_UNSUPPORTED,
-                "KernelDMASrc.ExtraDMAConfig[%u].En is 1: the extra kernel streams are not decoded.", i);
+        if (pr_image_get_at(d->image, PR_F_EXTRA_EN, i) &&
+            !pr_decode_ignore_at(d, PR_F_EXTRA_EN, i, "the extra kernel streams are not decoded"))
+            return false;
     if (!pr_decode_head(d, PR_H_KBE0))
         return pr_decode_refuse_header(d, PR_PROBLEM_INCONSISTENT, PR_H_KBE0,
                                        "the task needs a kernel and names no buffer");
@@ -177,22 +183,34 @@ static bool decode_kernel(const struct pr_decoder *d)
     return decode_streams(d) && check_streams(d, weights);
 }
 
+/*
+ * A bypass does not add AccBias: published experiments change it and the result stays the same, while programs
+ * of Apple's compiler that add one have another OpMode.
+ */
+static bool decode_biases(const struct pr_decoder *d)
+{
+    struct pr_ne *ne = &d->task->ne;
+
+    ne->bias = pr_decode_get(d, PR_F_BIAS_MODE);
+    if (ne->mode == PR_NE_BYPASS)
+        return true;
+    ne->acc_bias = (uint16_t)pr_decode_get(d, PR_F_ACC_BIAS);
+    return pr_decode_require(d, PR_F_ACC_BIAS_SHIFT, 0, "a shifted bias is not decoded");
+}
+
 static bool decode_nonlinear(const struct pr_decoder *d)
 {
     struct pr_ne *ne = &d->task->ne;
     uint32_t mode = pr_decode_get(d, PR_F_NONLINEAR_MODE);
 
-    if (mode > PR_NL_TABLE)
-        return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_NONLINEAR_MODE,
-                                "0 (none), 1 (ReLU) and 2 (table) are decoded");
-    ne->relu = mode == PR_NL_RELU;
+    if (mode > PR_NL_TABLE &&
+        !pr_decode_ignore(d, PR_F_NONLINEAR_MODE, "0 (none), 1 (ReLU) and 2 (table) are decoded"))
+        return false;
+    ne->relu = mode == PR_NL_RELU && !d->raw;
     ne->table = mode == PR_NL_TABLE;
-    ne->bias = pr_decode_get(d, PR_F_BIAS_MODE);
-    ne->acc_bias = (uint16_t)pr_decode_get(d, PR_F_ACC_BIAS);
     ne->post_scale = (uint16_t)pr_decode_get(d, PR_F_POST_SCALE);
-    return pr_decode_require(d, PR_F_MATRIX_BIAS_EN, 0, "matrix bias is not decoded") &&
+    return decode_biases(d) && pr_decode_require(d, PR_F_MATRIX_BIAS_EN, 0, "matrix bias is not decoded") &&
            pr_decode_require(d, PR_F_POST_SCALE_MODE, 0, "per-channel post-scale is not decoded") &&
-           pr_decode_require(d, PR_F_ACC_BIAS_SHIFT, 0, "a shifted bias is not decoded") &&
            pr_decode_require(d, PR_F_POST_RIGHT_SHIFT, 0, "a shifted result is not decoded");
 }
 
@@ -200,7 +218,6 @@ static bool decode_mode(const struct pr_decoder *d)
 {
     struct pr_ne *ne = &d->task->ne;
     uint32_t mode = pr_decode_get(d, PR_F_OP_MODE), padding = pr_decode_get(d, PR_F_PADDING_MODE);
-    bool ones = pr_decode_get(d, PR_F_KERNEL_MODE);
 
     switch (mode) {
     case PR_OP_MULTIPLY: ne->mode = PR_NE_MAC; break;
@@ -211,18 +228,41 @@ static bool decode_mode(const struct pr_decoder *d)
         return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_OP_MODE,
                                 "0 (multiply), 2 (product), 3 (max) and 4 (bypass) are decoded");
     }
-    ne->ones = ones;
-    if (!ones && mode != PR_OP_MULTIPLY)
-        return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_KERNEL_MODE,
-                                "this OpMode is decoded without a kernel (KernelMode 1) only");
-    ne->pad_lowest = padding == PR_PADDING_LOWEST;
-    if (padding != PR_PADDING_ZERO && !(padding == PR_PADDING_LOWEST && mode == PR_OP_MAX))
-        return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_PADDING_MODE,
-                                "0 (zero) is decoded, and 1 (never wins) for the largest element");
-    if (pr_decode_get(d, PR_F_ELEM_MULT) != (mode == PR_OP_PRODUCT ? 1u : 0u))
-        return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_ELEM_MULT,
-                                "it is decoded together with OpMode 2, and only then");
-    return true;
+    ne->ones = pr_decode_get(d, PR_F_KERNEL_MODE);
+    if (!ne->ones && mode != PR_OP_MULTIPLY) {
+        if (!pr_decode_ignore(d, PR_F_KERNEL_MODE,
+                              "this OpMode is decoded without a kernel (KernelMode 1) only"))
+            return false;
+        ne->ones = true;
+    }
+    ne->pad_lowest = padding == PR_PADDING_LOWEST && mode == PR_OP_MAX;
+    if (padding != PR_PADDING_ZERO && !ne->pad_lowest &&
+        !pr_decode_ignore(d, PR_F_PADDING_MODE,
+                          "0 (zero) is decoded, and 1 (never wins) for the largest element"))
+        return false;
+    return pr_decode_get(d, PR_F_ELEM_MULT) == (mode == PR_OP_PRODUCT ? 1u : 0u) ||
+           pr_decode_ignore(d, PR_F_ELEM_MULT, "it is decoded together with OpMode 2, and only then");
+}
+
+/*
+ * Rows of a bypass may be shorter or longer than those of its source: columns that the source does not have
+ * are zeros, by published experiments with InDim and OutDim. A window of one element does the same.
+ */
+static bool check_bypass_extents(const struct pr_decoder *d)
+{
+    uint32_t in[PR_AXES], cin = d->in[PR_AXIS_C];
+
+    memcpy(in, d->in, sizeof(in));
+    if (in[PR_AXIS_W] != d->out[PR_AXIS_W]) {
+        d->task->ne.mode = PR_NE_MAX;
+        in[PR_AXIS_W] = d->out[PR_AXIS_W];
+    }
+    /* So does one with more input channels than output channels, for the one value that was tried. */
+    if (d->out[PR_AXIS_C] == 1 && pr_experiment_explains(pr_reg_table[PR_REG_CIN].address, cin, false)) {
+        d->task->ne.mode = PR_NE_MAX;
+        in[PR_AXIS_C] = 1;
+    }
+    return pr_decode_same_extents(d, in, d->out);
 }
 
 static bool check_bypass(const struct pr_decoder *d)
@@ -230,7 +270,7 @@ static bool check_bypass(const struct pr_decoder *d)
     return pr_decode_require(d, PR_F_UNICAST_EN, 1, "a bypass passes each channel to itself (UnicastEn 1)") &&
            pr_decode_require(d, PR_F_UNICAST_CIN, 1,
                              "a bypass passes each channel to itself (UnicastCin 1)") &&
-           pr_decode_same_extents(d, d->in, d->out);
+           check_bypass_extents(d);
 }
 
 static bool check_product(const struct pr_decoder *d)
@@ -244,11 +284,50 @@ static bool check_product(const struct pr_decoder *d)
                                            "a product is decoded over the channels of UnicastCin only");
 }
 
+/* The strip is smaller than what the DMA puts there. In L2 a channel follows the row of the one before. */
+static bool strip_is_short(const struct pr_decoder *d)
+{
+    const struct pr_tensor *t = &d->task->src[0];
+    uint32_t row = d->in[PR_AXIS_W] * pr_format_bytes(t->format);
+    uint32_t stride = pr_decode_get(d, PR_F_L2_SRC_CHANNEL) << PR_L2_SHIFT;
+
+    return t->home == PR_HOME_DRAM && !t->keep && t->format == PR_FP16 && t->interleave == 1 &&
+           stride < (row < PR_STRIP_BYTES ? row : PR_STRIP_BYTES);
+}
+
+#define HANGS "; this hangs an M1 (published)"
+
+/*
+ * Published experiments that end in a hang, as rules. Every known task of the neural engines that Apple's
+ * compiler made keeps them.
+ */
+static bool check_hangs(const struct pr_decoder *d)
+{
+    if (pr_decode_get(d, PR_F_TASK_TYPE))
+        return pr_decode_refuse_hang(d, PR_F_TASK_TYPE, "a task of the neural engines has type 0" HANGS);
+    if (!d->image->word[pr_reg_table[PR_REG_CONV_CFG].first])
+        return pr_decode_refuse_hang(d, PR_F_KW, "a task of the neural engines has a window and steps" HANGS);
+    if (!pr_decode_get(d, PR_F_TILE_HEIGHT))
+        return pr_decode_refuse_hang(d, PR_F_TILE_HEIGHT, "a strip has at least 1 row" HANGS);
+    if (pr_decode_get(d, PR_F_PATCH_WIDTH))
+        return pr_decode_refuse_hang(d, PR_F_PATCH_WIDTH, "patches are for the planar engine" HANGS);
+    if (pr_decode_get(d, PR_F_RESULT_TYPE) == PR_TYPE_RESIDENT && pr_decode_get(d, PR_F_DST_EN))
+        return pr_decode_refuse_hang(d, PR_F_RESULT_TYPE,
+                                     "the result stays in L2, but its DMA is enabled and waits for it" HANGS);
+    if (strip_is_short(d))
+        return pr_decode_refuse_hang(
+            d, PR_F_L2_SRC_CHANNEL,
+            "a row of the source, or 0x100 bytes of a longer one, does not fit" HANGS);
+    return true;
+}
+
 bool pr_decode_ne(const struct pr_decoder *d)
 {
     struct pr_task *task = d->task;
     struct pr_ne *ne = &task->ne;
 
+    if (!check_hangs(d))
+        return false;
     if (pr_decode_get(d, PR_F_ACTIVE_NE) > 4)
         return pr_decode_refuse(d, PR_PROBLEM_LIMIT, PR_F_ACTIVE_NE, "there are 16 engines (4)");
     if (pr_decode_head(d, PR_H_ENE) != pr_decode_get(d, PR_F_ACTIVE_NE) + 1)

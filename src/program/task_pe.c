@@ -58,10 +58,13 @@ static bool decode_condition(const struct pr_decoder *d)
                                                  [PR_COND_GREATER_EQUAL] = PR_PE_GREATER_EQUAL};
     uint32_t cond = pr_decode_get(d, PR_F_PE_COND);
 
-    if (cond > PR_COND_GREATER_EQUAL)
-        return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_PE_COND,
-                                "only 0, 1 (absolute value), 2 (equal), 3 (greater) and 4 (greater or equal) "
-                                "are decoded");
+    if (cond > PR_COND_GREATER_EQUAL) {
+        if (!pr_decode_ignore(d, PR_F_PE_COND,
+                              "only 0, 1 (absolute value), 2 (equal), 3 (greater) and 4 (greater or equal) "
+                              "are decoded"))
+            return false;
+        cond = PR_COND_NONE;
+    }
     d->task->pe.abs = cond == PR_COND_ABS;
     d->task->pe.compare = compare[cond];
     return true;
@@ -92,9 +95,10 @@ static bool decode_op(const struct pr_decoder *d, uint32_t type)
 
 static bool check_elementwise(const struct pr_decoder *d)
 {
-    if (d->task->pe.epsilon)
-        return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_PE_EPSILON,
-                                "an epsilon is decoded for reductions only");
+    if (d->task->pe.epsilon &&
+        !pr_decode_ignore(d, PR_F_PE_EPSILON, "an epsilon is decoded for reductions only"))
+        return false;
+    d->task->pe.epsilon = 0;
     return pr_decode_require(d, PR_F_PE_REDUCE, 0, "this task is not a reduction") &&
            pr_decode_require(d, PR_F_PE_FUNCTION, 0, "a function is decoded after a reduction only") &&
            pr_decode_require(d, PR_F_PADDING_MODE, 0, "only zero padding (0) is decoded for this task");
@@ -111,17 +115,25 @@ static bool decode_reduction(const struct pr_decoder *d)
     pe->reduce = reduce == PR_REDUCE_MAX   ? PR_PE_REDUCE_MAX
                  : reduce == PR_REDUCE_MIN ? PR_PE_REDUCE_MIN
                                            : PR_PE_REDUCE_SUM;
-    if (function > FUNCTION_MAX)
-        return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_PE_FUNCTION,
-                                "only 1 (reciprocal) and 2 (reciprocal square root) are decoded");
+    if (function > FUNCTION_MAX) {
+        if (!pr_decode_ignore(d, PR_F_PE_FUNCTION,
+                              "only 1 (reciprocal) and 2 (reciprocal square root) are decoded"))
+            return false;
+        function = PR_PE_FUNCTION_NONE;
+    }
     pe->function = (enum pr_pe_function)function;
     if (pe->negate1 && !pe->two_sources)
         return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_PE_SUB1,
                                 "a reduction of a negated source is not decoded");
-    return pr_decode_require(d, PR_F_PE_RELU, 0, "a reduction with ReLU is not decoded") &&
-           pr_decode_require(d, PR_F_PE_SCALE, PR_HALF_ONE,
-                             "a scale other than 1 is not decoded in a reduction") &&
-           pr_decode_require(d, PR_F_PE_BIAS, 0, "a bias is not decoded in a reduction");
+    if (!pr_decode_require(d, PR_F_PE_RELU, 0, "a reduction with ReLU is not decoded") ||
+        !pr_decode_require(d, PR_F_PE_SCALE, PR_HALF_ONE,
+                           "a scale other than 1 is not decoded in a reduction") ||
+        !pr_decode_require(d, PR_F_PE_BIAS, 0, "a bias is not decoded in a reduction"))
+        return false;
+    pe->relu = false;
+    pe->scale = PR_HALF_ONE;
+    pe->bias = 0;
+    return true;
 }
 
 /*

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "program/experiment.h"
 #include "program/td_codes.h"
 
 /* Image index of each block's first word: each entry continues after the last word of the one before. */
@@ -158,9 +159,32 @@ static bool record_in_block(const struct pr_record *record)
     return first >= 0 && last == first + (int)record->count - 1;
 }
 
-static bool read_record(struct pr_td *td, uint32_t at, struct pr_problem *problem)
+static bool unknown_record(const struct pr_td *td, const struct pr_record *record, struct pr_problem *problem)
+{
+    return pr_problem_set(
+        problem, PR_PROBLEM_UNKNOWN_RECORD,
+        "Word %u (%x) writes %u registers from %x, which no known register block holds; the "
+        "declared size of %u words may be too large.",
+        record->offset, td->word[record->offset], record->count, record->address, td->words);
+}
+
+static void ignore_record(const struct pr_td *td, const struct pr_record *record,
+                          const struct pr_ignore *ignore)
+{
+    struct pr_problem problem = {
+        .offset = 4u * record->offset, .address = record->address, .bits = td->word[record->offset]};
+
+    unknown_record(td, record, &problem);
+    ignore->report(ignore->context, &problem);
+}
+
+/* Reads the record at word *next and moves *next past it. One that is ignored is not kept. */
+static bool read_record(struct pr_td *td, uint32_t *next, const struct pr_ignore *ignore,
+                        struct pr_problem *problem)
 {
     struct pr_record *record = &td->record[td->record_count];
+    uint32_t at = *next;
+    bool known;
 
     record->offset = (uint16_t)at;
     record->count = (uint16_t)(pr_bits_get(td->word[at], 26, 6) + 1);
@@ -179,22 +203,28 @@ static bool read_record(struct pr_td *td, uint32_t at, struct pr_problem *proble
             problem, PR_PROBLEM_OVER_DECLARED,
             "Word %u is 0 where a record is expected: the declared size of %u words is too large.", at,
             td->words);
-    if (!record_in_block(record))
-        return pr_problem_set(
-            problem, PR_PROBLEM_UNKNOWN_RECORD,
-            "Word %u (%x) writes %u registers from %x, which no known register block holds; the "
-            "declared size of %u words may be too large.",
-            at, td->word[at], record->count, record->address, td->words);
+    known = record_in_block(record);
+    if (!known && !ignore)
+        return unknown_record(td, record, problem);
     if (at + 1 + record->count > td->words)
         return pr_problem_set(
             problem, PR_PROBLEM_OVER_DECLARED,
             "The record at word %u needs words up to %u, but the descriptor declares only %u.", at,
             at + record->count, td->words);
-    td->record_count++;
+    if (!known)
+        ignore_record(td, record, ignore);
+    *next = at + 1u + record->count;
+    td->record_count += known;
     return true;
 }
 
 bool pr_td_read(const void *bytes, uint32_t words, struct pr_td *td, struct pr_problem *problem)
+{
+    return pr_td_read_lenient(bytes, words, NULL, td, problem);
+}
+
+bool pr_td_read_lenient(const void *bytes, uint32_t words, const struct pr_ignore *ignore, struct pr_td *td,
+                        struct pr_problem *problem)
 {
     uint32_t at;
 
@@ -209,8 +239,8 @@ bool pr_td_read(const void *bytes, uint32_t words, struct pr_td *td, struct pr_p
         td->header_words = PR_TD_HEADER_WORDS_EXTENDED;
     if (words < td->header_words)
         return truncated(problem, words);
-    for (at = td->header_words; at < words; at += 1u + td->record[td->record_count - 1].count)
-        if (!read_record(td, at, problem))
+    for (at = td->header_words; at < words;)
+        if (!read_record(td, &at, ignore, problem))
             return false;
     return true;
 }
@@ -233,27 +263,64 @@ static bool unexplained(struct pr_problem *problem, uint32_t at, uint32_t addres
                           what, word, bits);
 }
 
+/* Bits of a header word that no field covers. */
+static bool header_explained(const struct pr_td *td, uint32_t at, struct pr_problem *problem)
+{
+    uint32_t bits = td->word[at] & ~pr_header_known_bits(at);
+
+    return !bits || unexplained(problem, at, 0, bits, PR_REG_COUNT, td->word[at]);
+}
+
+/* The same of the nth word of a record, unless the whole word was seen to run on an M1. */
+static bool word_explained(const struct pr_td *td, const struct pr_record *record, uint32_t nth,
+                           struct pr_problem *problem)
+{
+    uint32_t index = (uint32_t)pr_image_index(record->address) + nth, address = record->address + 4 * nth;
+    uint32_t element, at = record->offset + 1 + nth, bits = td->word[at] & ~pr_image_known_bits(index);
+    bool planar = !pr_td_header(td, PR_H_ENE);
+
+    if (!bits || pr_experiment_explains(address, td->word[at], planar))
+        return true;
+    if (problem)
+        problem->outcome = pr_experiment_hangs(address, td->word[at], planar) ? PR_OUTCOME_PUBLISHED_HANG
+                                                                              : PR_OUTCOME_UNKNOWN;
+    return unexplained(problem, at, address, bits, pr_image_reg(index, &element), td->word[at]);
+}
+
+/* Reports what may be ignored, else it is the caller's problem. What hangs an M1 is never ignored. */
+static bool ignored(const struct pr_problem *found, const struct pr_ignore *ignore,
+                    struct pr_problem *problem)
+{
+    if (ignore && found->outcome != PR_OUTCOME_PUBLISHED_HANG) {
+        ignore->report(ignore->context, found);
+        return true;
+    }
+    if (problem) {
+        uint32_t descriptor = problem->descriptor;
+
+        *problem = *found;
+        problem->descriptor = descriptor;
+    }
+    return false;
+}
+
 bool pr_td_explained(const struct pr_td *td, struct pr_problem *problem)
 {
-    for (uint32_t i = 0; i < td->header_words; i++) {
-        uint32_t bits = td->word[i] & ~pr_header_known_bits(i);
+    return pr_td_explained_lenient(td, NULL, problem);
+}
 
-        if (bits)
-            return unexplained(problem, i, 0, bits, PR_REG_COUNT, td->word[i]);
-    }
-    for (uint32_t r = 0; r < td->record_count; r++) {
-        const struct pr_record *record = &td->record[r];
-        uint32_t first = (uint32_t)pr_image_index(record->address);
+bool pr_td_explained_lenient(const struct pr_td *td, const struct pr_ignore *ignore,
+                             struct pr_problem *problem)
+{
+    struct pr_problem found = {0};
 
-        for (uint32_t i = 0; i < record->count; i++) {
-            uint32_t element, word = td->word[record->offset + 1 + i];
-            uint32_t bits = word & ~pr_image_known_bits(first + i);
-
-            if (bits)
-                return unexplained(problem, record->offset + 1 + i, record->address + 4 * i, bits,
-                                   pr_image_reg(first + i, &element), word);
-        }
-    }
+    for (uint32_t i = 0; i < td->header_words; i++)
+        if (!header_explained(td, i, &found) && !ignored(&found, ignore, problem))
+            return false;
+    for (uint32_t r = 0; r < td->record_count; r++)
+        for (uint32_t i = 0; i < td->record[r].count; i++)
+            if (!word_explained(td, &td->record[r], i, &found) && !ignored(&found, ignore, problem))
+                return false;
     return true;
 }
 

@@ -121,9 +121,27 @@ uint32_t pr_td_header(const struct pr_td *td, enum pr_td_header_field field);
  */
 bool pr_td_read(const void *bytes, uint32_t words, struct pr_td *td, struct pr_problem *problem);
 
-/* Set bits, in header and records, that no field covers: false, naming word and bits. */
+/*
+ * Set bits, in header and records, that no field covers: false, naming word and bits. A word that a published
+ * experiment explains as a whole (experiments.def) counts as covered.
+ */
 bool pr_td_explained(const struct pr_td *td, struct pr_problem *problem);
 
+/* Who hears what a lenient reading ignores: `report` gets each finding, which is gone after the call. */
+struct pr_ignore {
+    void (*report)(void *context, const struct pr_problem *ignored);
+    void *context;
+};
+
+/*
+ * The same two, leniently: a record outside the known blocks is reported and not kept, unexplained bits are
+ * reported. What breaks the framing, and what was published to hang an M1, still fails. `ignore` NULL: as
+ * above.
+ */
+bool pr_td_read_lenient(const void *bytes, uint32_t words, const struct pr_ignore *ignore, struct pr_td *td,
+                        struct pr_problem *problem);
+bool pr_td_explained_lenient(const struct pr_td *td, const struct pr_ignore *ignore,
+                             struct pr_problem *problem);
 /*
  * The names of a problem's place: its register, "Common.InDim", and its field, "InDim.Win" or "Header.TBE".
  * What the problem does not have is not written.

@@ -26,12 +26,12 @@
 _Static_assert(PR_ENGINE_TM + 0x4000 == PR_ENGINE_REGS_END, "task manager and queues are one window");
 
 /*
- * Names, addresses and parents are those of the device trees: afr, ane_sys and ane_sys_cpu lnx, the others dts.
- * The engine's own words come first, in the order of their addresses. On t8103 the first of them is
+ * Names, addresses and parents are those of the device trees: afr, ane_sys and ane_sys_cpu lnx, the others
+ * dts. The engine's own words come first, in the order of their addresses. On t8103 the first of them is
  * ane_sys_cpu; on t6000 that domain has a word elsewhere, and the first is ane_set0. On t6000 no device tree
- * gives ane_set5 to the engine, because it lies behind the end of Apple's list (dts); here it powers what the
- * others power (chosen). Which domain powers which DART is from dts. The engine needs all of its words (chosen:
- * the trees attach it to the sets, which need the rest).
+ * gives ane_set5 to the engine, because it lies behind the end of Apple's list (dts); here it powers what
+ * the others power (chosen). Which domain powers which DART is from dts. The engine needs all of its words
+ * (chosen: the trees attach it to the sets, which need the rest).
  */
 enum { FIRST, BASE, SYS = PR_PMU_DOMAINS, SYS_CPU, FABRIC };
 #define ENGINE       PR_POWERED_BIT(PR_POWERED_ENGINE)
@@ -72,6 +72,7 @@ const struct pr_board pr_board_table[PR_CHIP_COUNT] = {
             .container_bytes = 0x2000000,
             .dart = {0x285800000, 0x285810000, 0x285820000},
             .dapf = 0x285804000,
+            .form = PR_LEAF_T6000,
             .pmu = T6000_PMU,
             DOMAINS(t6000_domain),
             .dram = 0x10000000000,
@@ -89,6 +90,7 @@ const struct pr_board pr_board_table[PR_CHIP_COUNT] = {
             .container_bytes = 0x2000000,
             .dart = {0x26b800000, 0x26b810000, 0x26b820000},
             .dapf = 0x26b804000,
+            .form = PR_LEAF_T8020,
             .pmu = T8103_PMU,
             DOMAINS(t8103_domain),
             .dram = 0x800000000,
@@ -106,4 +108,11 @@ const struct pr_board *pr_board_find(const char *name)
         if (pr_string_equal(pr_board_table[i].name, name))
             return &pr_board_table[i];
     return NULL;
+}
+
+const char *pr_board_parent(const struct pr_board *board, uint32_t domain)
+{
+    const uint8_t parent = board->domain[domain].parent;
+
+    return parent == PR_DOMAIN_NONE ? "" : board->domain[parent].name;
 }

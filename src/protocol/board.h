@@ -4,6 +4,7 @@
 #define PROTOCOL_BOARD_H
 
 #include "protocol/bits.h"
+#include "protocol/dart_regs.h"
 
 #define PR_PAGE_BYTES 0x4000u /* Table 28.1: the DART's page, also DRAM's allocation unit */
 #define PR_PAGE_SHIFT 14
@@ -50,13 +51,20 @@ struct pr_window {
     uint64_t base, bytes;
 };
 
-/* What a power domain powers. The registers and the state of a block are lost with the power of its domain. */
+/*
+ * What a power domain powers: registers and state are lost with the power. The engine is task manager, queues
+ * and datapath, with the controller. X(id, name)
+ */
+#define PR_POWERED(X)   \
+    X(ENGINE, "engine") \
+    X(DART0, "dart0")   \
+    X(DART1, "dart1")   \
+    X(DART2, "dart2")
 enum pr_powered {
-    PR_POWERED_ENGINE, /* task manager, queues, datapath, and the controller */
-    PR_POWERED_DART0,
-    PR_POWERED_DART1,
-    PR_POWERED_DART2,
-    PR_POWERED_COUNT
+#define X(id, name) PR_POWERED_##id,
+    PR_POWERED(X)
+#undef X
+        PR_POWERED_COUNT
 };
 #define PR_POWERED_BIT(block) (1u << (block))
 _Static_assert(PR_POWERED_COUNT - PR_POWERED_DART0 == PR_DART_COUNT, "one bit per DART");
@@ -79,8 +87,9 @@ struct pr_board {
     uint32_t hal_index[PR_APERTURE_HALS];
     uint64_t container, container_bytes; /* the engine's aperture */
     uint64_t dart[PR_DART_COUNT];        /* 16 KiB each */
-    uint64_t dapf; /* the fourth window of 16 KiB (seeds ch. 28); what is in it is not public */
-    uint64_t pmu;  /* power-state registers: the first PR_PMU_DOMAINS of the list below */
+    uint64_t dapf;          /* the fourth window of 16 KiB (seeds ch. 28); what is in it is not public */
+    enum pr_leaf_form form; /* page-table entries of Linux's DART driver on it (lnx) */
+    uint64_t pmu;           /* power-state registers: the first PR_PMU_DOMAINS of the list below */
     const struct pr_domain *domain;
     uint32_t domains; /* PR_DOMAINS_MAX at most */
     uint64_t dram;
@@ -102,6 +111,8 @@ struct pr_extent {
 
 /* The board of that name, or NULL. */
 const struct pr_board *pr_board_find(const char *name);
+/* The name of a domain's parent; "" when it has none. */
+const char *pr_board_parent(const struct pr_board *board, uint32_t domain);
 
 /* The time base that the controller's registers and the engine's events count in. */
 #define PR_TIMEBASE_HZ 24000000u
@@ -111,8 +122,8 @@ static inline uint64_t pr_timebase_ticks(uint64_t ns)
 }
 
 /*
- * The fields of a power-state word, the same for every domain (lnx: the power manager's driver). What lnx does
- * not say is chosen: see soc/pmu.c. X(id, name, lowest bit, width, meaning)
+ * The fields of a power-state word, the same for every domain (lnx: the power manager's driver). What lnx
+ * does not say is chosen: see soc/pmu.c. X(id, name, lowest bit, width, meaning)
  */
 #define PR_PS_FIELDS(X)                                                                                      \
     X(TARGET, "TARGET", 0, 4, "the state asked for: 0xf on, 0x4 clock gated, 0 off")                         \

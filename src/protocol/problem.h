@@ -54,7 +54,8 @@ enum pr_problem_kind {
     X(FOREIGN, "The engine runs on, silently, with bytes that belong to something else.")                 \
     X(STALE, "The engine runs on, silently, with what was left there before.")                            \
     X(PARTIAL, "The engine runs only the number that was declared.")                                      \
-    X(HARMLESS, "The engine runs.")
+    X(HARMLESS, "The engine runs.")                                                                       \
+    X(PUBLISHED_HANG, "It hangs on an M1 (published).")
 
 enum pr_outcome {
 #define X(id, text) PR_OUTCOME_##id,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Power-state words. `word` has what was written, with TARGET in ACTUAL, because switching time is not
- * modelled; what depends on the parent is added by a read. `off` and `dead` follow every change of `word` and
- * `gated` before a function outside is called, so that an access to a block tests one word.
+ * modelled; what depends on the parent is added by a read. `off` and `dead` follow every change of `word`
+ * and `gated` before a function outside is called, so that an access to a block tests one word.
  *
- * Chosen, because no source says it: the clock gate of TARGET 4 is like the controller's; a domain whose parent
- * comes back is in the state that its own word asks for; RESET of a domain without power has no effect until
- * the power is back; it resets what the domain itself powers, and not its children.
+ * Chosen, because no source says it: the clock gate of TARGET 4 is like the controller's; a domain whose
+ * parent comes back is in the state that its own word asks for; RESET of a domain without power has no
+ * effect until the power is back; it resets what the domain itself powers, and not its children.
  */
 #include "soc/pmu.h"
 
@@ -92,7 +92,7 @@ static void set_gate(struct soc_pmu *pmu, unsigned domain, bool gated)
     update(pmu);
 }
 
-/* The word after a store. Of the controller's it keeps everything, as for the host's the bits that can be. */
+/* The word after a store. The controller's reads back as written; the host's has the rules of lnx. */
 static uint32_t word_after(uint32_t old, enum soc_master master, uint32_t value)
 {
     const uint32_t target = target_of(value);

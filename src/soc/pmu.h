@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The words of the power managers that the engine and its DARTs need. A domain has power while its word asks
- * for it and its parent has power. A block (enum pr_powered) serves accesses while every domain that powers it
- * has power and is not under reset. When the host switches a domain off, what it and its children power loses
- * its state; what other domains power does not. When the controller does, the clock is gated and the state
- * kept (CHOSEN).
+ * for it and its parent has power. A block (enum pr_powered) serves accesses while every domain that powers
+ * it has power and is not under reset. When the host switches a domain off, what it and its children power
+ * loses its state; what other domains power does not. When the controller does, the clock is gated and the
+ * state kept (CHOSEN).
  */
 #ifndef SOC_PMU_H
 #define SOC_PMU_H

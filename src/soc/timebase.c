@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Early versions of the Linux driver print both words, the second as a counter (drv); here it is the high half. */
+/*
+ * Early versions of the Linux driver print both words, the second as a counter (drv); here it is the high
+ * half.
+ */
 #include "soc/timebase.h"
 
 #include "protocol/board.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time base's two words in the engine's container, low and high: ticks since reset. A store has no effect. */
+/*
+ * The time base's two words in the engine's container, low and high: ticks since reset. A store has no
+ * effect.
+ */
 #ifndef SOC_TIMEBASE_H
 #define SOC_TIMEBASE_H
 

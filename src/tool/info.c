@@ -9,6 +9,7 @@
 
 #include <anemone/broker.h>
 
+#include "base/array.h"
 #include "protocol/board.h"
 #include "protocol/dart_regs.h"
 #include "program/task.h"
@@ -20,8 +21,10 @@
 const char tool_info_help[] =
     "anemone info [--chip t6000|t8103] [--json]\n\n"
     "Shows the physical addresses of a board's blocks, and the sizes a driver needs:\n"
-    "the engine's container, task manager, task queues, the three DARTs, the power-state\n"
-    "registers and DRAM. Without --chip it shows both boards; t6000 is the default of a machine.\n"
+    "the engine's container, the window \"engine\" of the public device trees, task manager, task\n"
+    "queues, the DARTs, DRAM; interrupts; the page-table form of a bare machine; the power domains\n"
+    "with what they power, and the bits of their words. Without --chip it shows both boards; t6000\n"
+    "is the default of a machine.\n"
     "Then the registry of a machine at rest: device, load balancer, hints client, DART, mappers;\n"
     "and what its firmware says of itself: tasks, pools, arenas, counters, cache requests.\n"
     "Where this process would use a service (`anemone serve`), without --chip: the registry of the\n"
@@ -34,23 +37,69 @@ struct base {
     uint64_t address, bytes;
 };
 
-#define BASES 9
+#define BASES 11
 
 static void list_bases(const struct pr_board *board, struct base base[BASES])
 {
     const struct base table[BASES] = {
         {"container", board->container, board->container_bytes},
         {"descriptor_registers", board->container + PR_ENGINE_REGS, PR_ENGINE_TM - PR_ENGINE_REGS},
+        {"engine", board->container + PR_ENGINE_WINDOW, PR_ENGINE_WINDOW_BYTES},
         {"task_manager", board->container + PR_ENGINE_TM, 0x1000},
         {"task_queues", board->container + PR_ENGINE_TQ, PR_TQ_COUNT * PR_TQ_STRIDE},
         {"dart0", board->dart[0], PR_DART_WINDOW_BYTES},
         {"dart1", board->dart[1], PR_DART_WINDOW_BYTES},
         {"dart2", board->dart[2], PR_DART_WINDOW_BYTES},
+        {"dapf", board->dapf, PR_DART_WINDOW_BYTES},
         {"pmu", board->pmu, PR_PMU_DOMAINS * PR_PMU_STRIDE},
         {"dram", board->dram, 4ull << 30},
     };
 
     memcpy(base, table, sizeof(table));
+}
+
+static const struct {
+    const char *name;
+    unsigned lo, width;
+    const char *meaning;
+} word_field[] = {
+#define X(id, name, lo, width, meaning) {name, lo, width, meaning},
+    PR_PS_FIELDS(X)
+#undef X
+};
+
+static const char *const powered_name[] = {
+#define X(id, name) name,
+    PR_POWERED(X)
+#undef X
+};
+
+static void print_domain(const struct pr_board *board, unsigned number)
+{
+    const struct pr_domain *domain = &board->domain[number];
+    const char *parent = pr_board_parent(board, number);
+
+    printf("    %-20s 0x%011" PRIx64 " ", domain->name, domain->address);
+    for (unsigned i = 0; i < PR_POWERED_COUNT; i++)
+        if (domain->powers & PR_POWERED_BIT(i))
+            printf(" %s", powered_name[i]);
+    printf("%s%s%s\n", domain->powers ? "" : " nothing of this list", parent[0] ? "; needs " : "", parent);
+}
+
+/* The words of a domain, the same on each board. */
+static void print_power_word(void)
+{
+    printf("power-state word: 0x%x after reset\n", PR_PMU_READY);
+    for (unsigned i = 0; i < BASE_COUNT_OF(word_field); i++) {
+        const unsigned high = word_field[i].lo + word_field[i].width - 1;
+
+        if (word_field[i].width == 1)
+            printf("  %-22s %-7u%s\n", word_field[i].name, high, word_field[i].meaning);
+        else
+            printf("  %-22s %u:%-*u%s\n", word_field[i].name, high, high < 10 ? 5 : 4, word_field[i].lo,
+                   word_field[i].meaning);
+    }
+    printf("\n");
 }
 
 static void print_board(const struct pr_board *board)
@@ -64,6 +113,11 @@ static void print_board(const struct pr_board *board)
                i == BASES - 1 ? "default " : "", base[i].bytes);
     printf("  %-22s 0x%x\n", "interrupt", board->interrupt);
     printf("  %-22s 0x%x\n", "DART interrupt", board->dart_interrupt);
+    printf("  %-22s %s on a bare machine, %s with firmware\n", "page-table form",
+           pr_leaf_form_name(board->form), pr_leaf_form_name(PR_LEAF_SEED));
+    printf("  power domains, and what each powers\n");
+    for (unsigned i = 0; i < board->domains; i++)
+        print_domain(board, i);
     printf("  source: %s\n\n", board->source);
 }
 
@@ -79,6 +133,36 @@ static void print_sizes(void)
     printf("  %-22s %u words at most, on 0x%x boundaries\n", "descriptor", PR_TD_WORDS_MAX, PR_TD_ALIGN);
 }
 
+static void json_domain(struct json *json, const struct pr_board *board, unsigned number)
+{
+    const struct pr_domain *domain = &board->domain[number];
+
+    json_object(json, NULL);
+    json_string(json, "name", domain->name);
+    json_number(json, "address", domain->address);
+    json_string(json, "parent", pr_board_parent(board, number));
+    json_array(json, "powers");
+    for (unsigned i = 0; i < PR_POWERED_COUNT; i++)
+        if (domain->powers & PR_POWERED_BIT(i))
+            json_string(json, NULL, powered_name[i]);
+    json_array_end(json);
+    json_object_end(json);
+}
+
+static void json_power_word(struct json *json)
+{
+    json_array(json, "power_state_word");
+    for (unsigned i = 0; i < BASE_COUNT_OF(word_field); i++) {
+        json_object(json, NULL);
+        json_string(json, "name", word_field[i].name);
+        json_number(json, "lowest_bit", word_field[i].lo);
+        json_number(json, "bits", word_field[i].width);
+        json_string(json, "meaning", word_field[i].meaning);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
 static void json_board(struct json *json, const struct pr_board *board)
 {
     struct base base[BASES];
@@ -88,12 +172,16 @@ static void json_board(struct json *json, const struct pr_board *board)
     json_string(json, "name", board->name);
     json_number(json, "interrupt", board->interrupt);
     json_number(json, "dart_interrupt", board->dart_interrupt);
+    json_string(json, "page_table", pr_leaf_form_name(board->form));
     json_string(json, "source", board->source);
     json_object(json, "bases");
     for (unsigned i = 0; i < BASES; i++)
         json_number(json, base[i].name, base[i].address);
-    json_number(json, "dapf", board->dapf);
     json_object_end(json);
+    json_array(json, "domains");
+    for (unsigned i = 0; i < board->domains; i++)
+        json_domain(json, board, i);
+    json_array_end(json);
     json_object_end(json);
 }
 
@@ -166,10 +254,12 @@ int tool_info(int argc, char **argv)
             print_board(&pr_board_table[i]);
     }
     if (!as_json) {
+        print_power_word();
         print_sizes();
         return show_registry(service, shown, NULL) ? TOOL_OK : TOOL_FAILURE;
     }
     json_array_end(&json);
+    json_power_word(&json);
     json_sizes(&json);
     done = show_registry(service, shown, &json);
     json_end(&json);

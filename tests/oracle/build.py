@@ -170,6 +170,8 @@ class Bench:
         all_fields.update(ENE=active + 1, ActiveNE=active, ShPref=1, ShMin=1, ShMax=1, AccDoubleBufEn=1, SourceBits=1, TaskNID=1, KernelCfg=0x80,
                           KernelFmt=2, MACCfg=0x101C00, OpMode=4, KernelMode=1, UnicastEn=1, PostScale=HALF_ONE, Src40=0x100)
         self._source(all_fields, a, False, kept)
+        if a.dma and kept is None:
+            all_fields["L2Channel"] = min(program.round_up(2 * a.dims[4], 16), 0x100) // 16
         if a.element == 1:
             all_fields["InFmt"] = 0
         self._result(all_fields, out, kept_result)

@@ -295,6 +295,7 @@ class Neural(Unit):
 
     def scaled(self, v):
         task = self.task
-        v = (v + ar.half(task.AccBias)).astype(F32)
+        if task.OpMode != OP_BYPASS:
+            v = (v + ar.half(task.AccBias)).astype(F32)
         v = (v * ar.half(task.PostScale)).astype(F32)
         return np.fmax(v, F32(0)) if task.NonlinearMode == 1 else v

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sections of `anemone spec`: task queues and boards. The register maps are those of tm_regs.h, which the
- * engine is built on; FACT_SUBMIT_REGISTERS are the offsets as Table 29.7 prints them.
+ * Sections of `anemone spec`: task queues, boards and power domains. The register maps are those of
+ * tm_regs.h, which the engine is built on; FACT_SUBMIT_REGISTERS are the offsets as Table 29.7 prints them.
  */
+#include <stdio.h>
+
 #include "protocol/board.h"
 #include "tool/spec/facts.h"
 #include "protocol/execution.h"
@@ -18,6 +20,12 @@ static const struct spec_column board_columns[] = {
     SPEC_TEXT("name"), SPEC_HEX("container"), SPEC_HEX("task_manager"),   SPEC_HEX("task_queues"),
     SPEC_HEX("dart0"), SPEC_HEX("dart1"),     SPEC_HEX("dart2"),          SPEC_HEX("pmu"),
     SPEC_HEX("dram"),  SPEC_HEX("interrupt"), SPEC_HEX("dart_interrupt"), SPEC_END};
+
+static const struct spec_column domain_columns[] = {SPEC_TEXT("board"),  SPEC_TEXT("domain"),
+                                                    SPEC_HEX("address"), SPEC_TEXT("needs"),
+                                                    SPEC_TEXT("powers"), SPEC_END};
+static const struct spec_column word_columns[] = {SPEC_TEXT("name"), SPEC_NUMBER("lowest_bit"),
+                                                  SPEC_NUMBER("bits"), SPEC_TEXT("meaning"), SPEC_END};
 
 void spec_task_queue(struct spec *spec)
 {
@@ -58,4 +66,40 @@ void spec_boards(struct spec *spec)
                  SPEC_N(board->dart_interrupt));
     }
     spec_table_end(spec);
+}
+
+static const char *const powered_name[] = {
+#define X(id, name) name,
+    PR_POWERED(X)
+#undef X
+};
+
+/* In words: "engine, dart1". */
+static void powers_text(char *text, size_t size, uint32_t powers)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (unsigned i = 0; i < PR_POWERED_COUNT; i++)
+        if (powers & PR_POWERED_BIT(i))
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", powered_name[i]);
+}
+
+void spec_power(struct spec *spec)
+{
+    spec_table_begin(spec, "domains", domain_columns);
+    for (unsigned chip = 0; chip < PR_CHIP_COUNT; chip++)
+        for (unsigned i = 0; i < pr_board_table[chip].domains; i++) {
+            const struct pr_board *board = &pr_board_table[chip];
+            const struct pr_domain *domain = &board->domain[i];
+            char powers[64];
+
+            powers_text(powers, sizeof(powers), domain->powers);
+            SPEC_PUT(spec, SPEC_T(board->name), SPEC_T(domain->name), SPEC_N(domain->address),
+                     SPEC_T(pr_board_parent(board, i)), SPEC_T(powers));
+        }
+    spec_table_end(spec);
+#define X(id, name, lo, width, meaning) SPEC_T(name), SPEC_N(lo), SPEC_N(width), SPEC_T(meaning),
+    SPEC_TABLE(spec, "word", word_columns, PR_PS_FIELDS(X));
+#undef X
 }

@@ -63,7 +63,10 @@ static const struct section {
      spec_addressing, false},
     {"dispatch", "representations and the budget of one dispatch (Tables 2.2 and 2.3)", spec_dispatch, false},
     {"descriptor", "task descriptors: header, blocks, registers, fields", spec_descriptor, false},
+    {"experiments", "published experiments with single registers, run here and compared", spec_experiments,
+     false},
     {"boards", "addresses of the blocks", spec_boards, true},
+    {"power", "power domains of the boards, and the bits of their words", spec_power, false},
 };
 
 #define SECTIONS BASE_COUNT_OF(sections)

@@ -122,6 +122,8 @@ void spec_rules(struct spec *spec);
 
 void spec_task_queue(struct spec *spec);
 void spec_descriptor(struct spec *spec);
+void spec_experiments(struct spec *spec);
 void spec_boards(struct spec *spec);
+void spec_power(struct spec *spec);
 
 #endif

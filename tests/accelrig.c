@@ -43,7 +43,6 @@ void accelrig_start(struct accelrig *rig, const struct ane_machine_config *confi
     const struct acc_device_config device = {
         .machine = config ? config : &usual, .report = keep_report, .report_context = rig};
     struct base_error error;
-    struct stat stat;
 
     memset(rig, 0, sizeof(*rig));
     rig->client =
@@ -51,18 +50,30 @@ void accelrig_start(struct accelrig *rig, const struct ane_machine_config *confi
     if (acc_device_create(&device, &rig->device, &error) ||
         acc_table_create(rig->device, &rig->table, &error))
         fail_msg("%s", error.text);
-    rig->descriptor = acc_table_open(rig->table, &error);
+    accelrig_open(rig);
+}
+
+void accelrig_open(struct accelrig *rig)
+{
+    struct stat stat;
+
+    rig->descriptor = acc_table_open(rig->table, NULL);
     assert_true(rig->descriptor >= 0);
     assert_int_equal(fstat(rig->descriptor, &stat), 0);
     rig->file = acc_table_get(rig->table, stat.st_dev, stat.st_ino);
     assert_non_null(rig->file);
 }
 
-void accelrig_stop(struct accelrig *rig)
+void accelrig_close(struct accelrig *rig)
 {
     if (rig->descriptor >= 0)
         close(rig->descriptor);
     acc_table_put(rig->table, rig->file);
+}
+
+void accelrig_stop(struct accelrig *rig)
+{
+    accelrig_close(rig);
     acc_table_destroy(rig->table);
     acc_device_destroy(rig->device);
 }

@@ -44,6 +44,9 @@ struct accelrig_sum {
 /* `config` may be NULL: an M1. */
 void accelrig_start(struct accelrig *rig, const struct ane_machine_config *config);
 void accelrig_stop(struct accelrig *rig);
+/* Another file of the same device, in a copy of the rig. */
+void accelrig_open(struct accelrig *rig);
+void accelrig_close(struct accelrig *rig);
 
 int accelrig_ioctl(struct accelrig *rig, uint32_t request, void *argument);
 /* BO_INIT and mmap, which must work. */

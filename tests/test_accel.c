@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,11 +218,66 @@ static void no_growth(void **state)
     accelrig_stop(&rig);
 }
 
+/* One program of several: a file of its own, or the one that all share. */
+struct worker {
+    pthread_t thread;
+    struct accelrig rig;
+    unsigned number;
+    bool hangs;
+};
+
+static void *work(void *context)
+{
+    struct worker *worker = context;
+    struct accelrig_sum sum;
+
+    accelrig_sum_make(&worker->rig, &sum);
+    for (unsigned i = 0; i < 30; i++) {
+        struct accelrig_buffer other = accelrig_buffer(&worker->rig, (1 + i % 5) * ACCELRIG_PAGE);
+
+        if (worker->hangs) {
+            struct acc_abi_submit call = sum.call;
+
+            call.td_size = 4; /* a descriptor of one word */
+            assert_int_equal(accelrig_ioctl(&worker->rig, (uint32_t)ACC_IOCTL_SUBMIT, &call), -ETIMEDOUT);
+        }
+        accelrig_sum_check(&worker->rig, &sum, i + worker->number);
+        accelrig_buffer_end(&worker->rig, &other);
+    }
+    accelrig_sum_end(&worker->rig, &sum);
+    return NULL;
+}
+
+static void threads(void **state)
+{
+    struct worker worker[5] = {0};
+    struct accelrig rig;
+
+    (void)state;
+    accelrig_start(&rig, NULL);
+    for (unsigned i = 0; i < 5; i++) {
+        worker[i].rig = rig;
+        worker[i].number = i;
+        worker[i].hangs = i == 4;
+        if (i >= 2)
+            accelrig_open(&worker[i].rig);
+    }
+    for (unsigned i = 0; i < 5; i++)
+        assert_int_equal(pthread_create(&worker[i].thread, NULL, work, &worker[i]), 0);
+    for (unsigned i = 0; i < 5; i++)
+        assert_int_equal(pthread_join(worker[i].thread, NULL), 0);
+    for (unsigned i = 2; i < 5; i++)
+        accelrig_close(&worker[i].rig);
+    assert_int_equal(rig.reports, 30);
+    accelrig_stop(&rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(adds),  cmocka_unit_test(compiled_program), cmocka_unit_test(hang),
-        cmocka_unit_test(fault), cmocka_unit_test(overrun),          cmocka_unit_test(no_growth),
+        cmocka_unit_test(adds),    cmocka_unit_test(compiled_program), cmocka_unit_test(hang),
+        cmocka_unit_test(fault),   cmocka_unit_test(overrun),          cmocka_unit_test(no_growth),
+        cmocka_unit_test(threads),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is around a request: the errors of each call, handles, sizes, offsets, buffers that outlive BO_FREE and
- * close, files that no process has any more, the nodes' paths, and programs that ask for everything.
+ * What is around a request: the errors of each call, handles, sizes, offsets, buffers that outlive BO_FREE
+ * and close, files that no process has any more, the nodes' paths, and programs that ask for everything.
  */
 #include "accelrig.h"
 
@@ -55,7 +55,7 @@ static void numbers(void **state)
 static void unknown(void **state)
 {
     static const uint32_t requests[] = {
-        0xc0186440, 0xc0206441, 0xc0906443, 0xc0086450, 0xc0106446, 0xc010640c, 0x00006401, 0xc0186499, 0,
+        0xc0186440, 0xc0206441, 0xc0906443, 0xc0086450, 0xc0106446, 0xc010640c, 0x00006401, 0xc0186499,
     };
     struct accelrig rig;
     uint64_t argument[32] = {0};
@@ -64,6 +64,7 @@ static void unknown(void **state)
     accelrig_start(&rig, NULL);
     for (unsigned i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
         assert_int_equal(accelrig_ioctl(&rig, requests[i], argument), -EINVAL);
+    assert_int_equal(accelrig_ioctl(&rig, 0, argument), -ENOTTY);
     accelrig_stop(&rig);
 }
 
@@ -212,7 +213,7 @@ static void submit_errors(void **state)
     accelrig_stop(&rig);
 }
 
-/* A program that has freed its buffer, and closed its descriptor, still reads and writes what it has mapped. */
+/* A program that has freed its buffer and closed its descriptor still reads and writes what it maps. */
 static void outlives(void **state)
 {
     struct accelrig rig;

@@ -5,7 +5,7 @@
  * with both held: descriptors are a program's bytes and may point at buffers of others, so that no bank may
  * go while any request runs. engine_lock is taken first.
  *
- * The order of register accesses is the published driver's (lnx).
+ * The order of register accesses is the published driver's (drv).
  */
 #include "accel/device.h"
 
@@ -21,7 +21,7 @@
 #include "protocol/board.h"
 #include "protocol/tm_regs.h"
 
-/* What the published driver uses for every request (lnx). */
+/* What the published driver uses for every request (drv). */
 #define QUEUE      4u
 #define NETWORK    0x40u
 #define TIMEOUT_NS 1000000000ull

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The engine as a Linux driver has it: one bare machine, one device address space for all buffers, one
- * request at a time. It does on machine.h what the published driver does on the device: registers, page tables in
- * DRAM, TLB invalidates, a poll of the task manager's STATUS with a timeout of one second, of virtual time.
+ * request at a time. It does on machine.h what the published driver does on the device: registers, page
+ * tables in DRAM, TLB invalidates, a poll of the task manager's STATUS with a timeout of one second, of
+ * virtual time.
  *
  * Buffers are placed by their owner in memory files, never in DRAM; page tables are in DRAM alone.
  * Every function may be called from any thread.

@@ -305,12 +305,14 @@ static const struct {
 int acc_file_ioctl(struct acc_file *file, uint32_t request, uint64_t argument,
                    const struct acc_client *client)
 {
-    union arguments arguments = {0};
+    union arguments arguments = {0}, given;
     const size_t bytes = _IOC_SIZE(request);
     unsigned i = 0;
     uint32_t both;
     int status;
 
+    if (_IOC_TYPE(request) != ACC_IOCTL_TYPE)
+        return -ENOTTY;
     while (i < CALLS && NUMBER(calls[i].request) != NUMBER(request))
         i++;
     if (i == CALLS)
@@ -318,10 +320,13 @@ int acc_file_ioctl(struct acc_file *file, uint32_t request, uint64_t argument,
     both = _IOC_DIR(request) & _IOC_DIR(calls[i].request);
     if (both & _IOC_WRITE && client->read(client->context, argument, &arguments, bytes))
         return -EFAULT;
+    given = arguments;
     pthread_mutex_lock(&file->lock);
     status = calls[i].call(file, &arguments, client);
     pthread_mutex_unlock(&file->lock);
-    if (both & _IOC_READ && client->write(client->context, argument, &arguments, bytes))
+    /* The kernel writes it in any case; that differs only in memory that the program cannot write. */
+    if (both & _IOC_READ && memcmp(&given, &arguments, bytes) != 0 &&
+        client->write(client->context, argument, &arguments, bytes))
         return -EFAULT;
     return status;
 }

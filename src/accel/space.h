@@ -12,7 +12,7 @@
 #include "accel/abi.h"
 #include "protocol/dart_regs.h"
 
-/* From the second page on; the last page stays free, since the engine reads ahead (lnx). */
+/* From the second page on; the last page stays free, since the engine reads ahead (drv). */
 #define ACC_SPACE_FIRST ACC_TILE_BYTES
 #define ACC_SPACE_END   (PR_DART_APERTURE_BYTES - ACC_TILE_BYTES)
 

@@ -44,6 +44,9 @@ const char tool_accel_help[] =
 
 enum { STATUS_SIGNAL = 128, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
 
+/* Words that are taken before it is said where they belong. */
+#define WORDS_MAX 64u
+
 struct accel {
     char **program;
     const char *trace_path;
@@ -96,17 +99,18 @@ static bool take_words(struct accel *accel, int argc, char **argv)
     const struct tool_option options[] = {
         {"chip", NULL, &chip},       {"numerics", NULL, &numerics},       {"threads", NULL, &threads},
         {"lenient", &lenient, NULL}, {"trace", NULL, &accel->trace_path}, {0}};
+    const char *words[WORDS_MAX];
     int own = 0;
     unsigned count;
 
     while (own < argc && strcmp(argv[own], "--") != 0)
         own++;
-    if (own + 1 >= argc) {
+    if (!tool_words(own, argv, options, words, WORDS_MAX, &count))
+        return false;
+    if (count || own + 1 >= argc) {
         tool_say("the program comes after `--`: anemone accel [options] -- PROGRAM [ARGS].");
         return false;
     }
-    if (!tool_words(own, argv, options, NULL, 0, &count))
-        return false;
     accel->program = argv + own + 1;
     accel->config.lenient = lenient;
     return take_machine(&accel->config, chip, numerics, threads);

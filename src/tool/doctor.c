@@ -16,6 +16,7 @@
 
 #include <anemone/machine.h>
 
+#include "accel/notify.h"
 #include "base/array.h"
 #include "protocol/entitlement.h"
 #include "tool/json.h"
@@ -25,9 +26,10 @@
 const char tool_doctor_help[] =
     "anemone doctor [--json]\n\n"
     "Looks at what the machine needs from this host: memory files, address space, the number of\n"
-    "mappings a process may have, free memory, instruction sets; then makes a machine, and looks for a\n"
-    "service and what its policy gives to this user. Each line says what was found, and what to do\n"
-    "where it is not enough. Exit status 1 when something will not work.\n";
+    "mappings a process may have, free memory, instruction sets; then makes a machine, and looks whether\n"
+    "`anemone accel` can supervise a program, for a service and what its policy gives to this user. Each\n"
+    "line says what was found, and what to do where it is not enough. Exit status 1 when something will\n"
+    "not work.\n";
 
 enum grade { GOOD, WEAK, BAD };
 
@@ -189,6 +191,17 @@ static void look_at_service(struct finding *f)
     tool_observer_close(&observer);
 }
 
+/* Weak at most: the preloadable library remains. */
+static void look_at_notification(struct finding *f)
+{
+    struct base_error error;
+
+    if (acc_notify_possible(&error))
+        set_finding(f, WEAK, "Linux programs", "%s", error.text);
+    else
+        set_finding(f, GOOD, "Linux programs", "`anemone accel` can run them: user notification works.");
+}
+
 static void print(const struct finding *f)
 {
     static const char *const word[] = {"ok", "weak", "BAD"};
@@ -211,7 +224,7 @@ int tool_doctor(int argc, char **argv)
 {
     static void (*const look[])(struct finding *) = {
         look_at_processor, look_at_memory,  look_at_memory_files, look_at_address_space,
-        look_at_mappings,  look_at_machine, look_at_service,
+        look_at_mappings,  look_at_machine, look_at_notification, look_at_service,
     };
     bool as_json = false, bad = false;
     const struct tool_option options[] = {{"json", &as_json, NULL}, {0}};

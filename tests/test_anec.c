@@ -215,6 +215,60 @@ static void placements(void **state)
     expect_refused(&file, PR_PROBLEM_FORMAT, "ends at 0x1000");
 }
 
+/*
+ * Nine descriptors 0x200 apart, from 0x800 on: the fifth begins at 0x1000 and has the same size as the first.
+ * The chain decides.
+ */
+static void long_text_at_the_early_place(void **state)
+{
+    static const char part[] = "descriptor\n  RBE0=1 RBase0=5 WBE=1 WBase=4 ENE=1 TBE=1 SrcLoc=1 DstLoc=1\n"
+                               "  write 0x1f800 18\n  write 0x1f8c8 12\n  write Common\n"
+                               "  write TileDMASrc\n  write L2\n  write PE\n  write NE\n  write TileDMADst\n";
+    struct test_program program;
+    struct anec_file file;
+    struct pr_hwx hwx;
+
+    (void)state;
+    test_assemble(&program, "chain\n%s%s%s%s%s%s%s%s%s", part, part, part, part, part, part, part, part,
+                  part);
+    assert_int_equal(program.first_words, 126);
+    assert_int_equal(program.size, 8 * 0x200 + 0x1f8);
+    for (unsigned late = 0; late < 2; late++) {
+        anec_begin(&file, late ? 0x1000 : 0x800, program.bytes, program.size, 0x1f8, 9, NULL, 0);
+        file.size = 0x4000;
+        anec_surface(&file, 1, 4, &small);
+        anec_surface(&file, 0, 5, &small);
+        expect_read(&file, &hwx);
+        assert_int_equal(hwx.text.offset, late ? 0x1000 : 0x800);
+        assert_int_equal(hwx.td_count, 9);
+    }
+}
+
+/* Who reads a file at the other place, and what is there. */
+static void misread_files(void **state)
+{
+    struct pr_problem note;
+    struct anec_file file;
+    struct pr_hwx hwx;
+
+    (void)state;
+    make_add(&file, 0x1000, &small);
+    expect_read(&file, &hwx);
+    pr_anec_explain(file.bytes, file.size, &hwx, &note);
+    assert_non_null(strstr(note.text, "libane from e585747 on reads it at 0x800, where it finds zeros"));
+    assert_int_equal(note.kind, PR_PROBLEM_NONE);
+    assert_int_equal(note.offset, 0x1000);
+    file.bytes[0x900] = 1;
+    pr_anec_explain(file.bytes, file.size, &hwx, &note);
+    assert_non_null(strstr(note.text, "at 0x800, where it finds bytes that are no descriptor"));
+    make_add(&file, 0x800, &small);
+    expect_read(&file, &hwx);
+    pr_anec_explain(file.bytes, file.size, &hwx, &note);
+    assert_non_null(strstr(note.text, "libane before e585747 and its fork omarchy-ane read it at 0x1000"));
+    assert_non_null(strstr(note.text, "where they find the end of the file"));
+    assert_int_equal(note.text[strlen(note.text) - 1], '.');
+}
+
 /* One wrong number each, of 32 or 64 bits. */
 static const struct {
     uint32_t at, bytes;
@@ -621,6 +675,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(directions),
         cmocka_unit_test(odd_surfaces),
         cmocka_unit_test(placements),
+        cmocka_unit_test(long_text_at_the_early_place),
+        cmocka_unit_test(misread_files),
         cmocka_unit_test(damaged_files),
         cmocka_unit_test(shapes_that_just_fit),
         cmocka_unit_test(formats),

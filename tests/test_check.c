@@ -127,6 +127,34 @@ static void good_programs(void **state)
     expect_counts(0, 0);
 }
 
+/* The place of a finding is the byte that was changed, as the published layout of 157 words has it. */
+static void places(void **state)
+{
+    static const struct {
+        uint32_t at, value;
+    } changes[] = {
+        {0x128, 0},          /* Common.InDim, register 0 */
+        {0x16c, 0x40000001}, /* TileDMASrc.DMAConfig: a bit without a field */
+        {0x174, 0x4000},     /* TileDMASrc.BaseAddr: past the buffer, which only the flow sees */
+        {0x244, 0x10000d},   /* NE.MACCfg: OpMode 5 */
+    };
+    struct pr_check_program program;
+    struct test_program p;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+        test_assemble(&p, "%s", test_text_relu);
+        td_set(p.bytes, changes[i].at, changes[i].value);
+        program = judged(&p);
+        if (judge(&program))
+            fail_msg("nothing is found when 0x%x is changed", changes[i].at);
+        for (unsigned k = 0; k < found.problems + found.remarks; k++)
+            if (found.kept[k].offset != changes[i].at)
+                fail_msg("change at 0x%x: at 0x%x: %s", changes[i].at, found.kept[k].offset,
+                         found.kept[k].text);
+    }
+}
+
 static void sizes_of_buffers(void **state)
 {
     struct pr_check_program program;
@@ -572,12 +600,13 @@ static void real_programs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_programs),  cmocka_unit_test(sizes_of_buffers),
-        cmocka_unit_test(absent_buffers), cmocka_unit_test(order_of_writes),
-        cmocka_unit_test(framing),        cmocka_unit_test(header_and_chain),
-        cmocka_unit_test(all_refusals),   cmocka_unit_test(level_two),
-        cmocka_unit_test(streams),        cmocka_unit_test(kernels),
-        cmocka_unit_test(sharing),        cmocka_unit_test(real_programs),
+        cmocka_unit_test(good_programs),    cmocka_unit_test(places),
+        cmocka_unit_test(sizes_of_buffers), cmocka_unit_test(absent_buffers),
+        cmocka_unit_test(order_of_writes),  cmocka_unit_test(framing),
+        cmocka_unit_test(header_and_chain), cmocka_unit_test(all_refusals),
+        cmocka_unit_test(level_two),        cmocka_unit_test(streams),
+        cmocka_unit_test(kernels),          cmocka_unit_test(sharing),
+        cmocka_unit_test(real_programs),
     };
 
     return cmocka_run_group_tests_name("check", tests, NULL, NULL);

@@ -461,7 +461,7 @@ says "No descriptor of 157 words begins the content"
 # Check and inspect: y0 = clamp(x0), by a table in the constants and a buffer between two descriptors.
 seed=$(dirname "$0")/fuzz/seeds/anec/scratch
 gives 0 check "$seed"
-shows "2 descriptors, 0 problems, 0 remarks"
+shows "2 descriptors, 0 problems, 1 remarks"
 gives 0 inspect "$seed"
 shows "NE copy: 3x2x24 from buffer 5 -> 3x2x24 to buffer 3, 1 engine, activation table."
 shows "table code 0x1, knots 2^-64 apart: clamp"
@@ -508,10 +508,10 @@ shows "but buffer 5 (an input) has 0x4000."
 shows "The DART faults on the address"
 shows "but buffer 3 (the scratch buffer) has 0x4000."
 shows "OpMode (register 0xc804) is 5"
-shows "2 descriptors, 3 problems, 0 remarks"
+shows "2 descriptors, 3 problems, 1 remarks"
 gives 1 check "$folder/bad.anec" --json
 json
-holds "[f['descriptor'] for f in d['findings']] == [0, 0, 1] and not d['good'] and all(f['engine'] for f in d['findings'])"
+holds "[f['descriptor'] for f in d['findings'] if not f['remark']] == [0, 0, 1] and not d['good'] and all(f['engine'] for f in d['findings'])"
 printf 'descriptor\n  Nonsense=1\n' >"$folder/nonsense.td"
 gives 1 check "$folder/nonsense.td"
 says "nonsense.td: "
@@ -519,6 +519,108 @@ gives 1 inspect "$folder/nonsense.td"
 says "nonsense.td: "
 gives 2 check
 says "anemone check FILE"
+
+# A stream without a container, as drivers have it: y0 = x0 + x1 of the seed, cut out of its .anec.
+python3 - "$(dirname "$0")/fuzz/seeds/anec/add" "$(dirname "$0")/fuzz/seeds/anec/chain" "$folder" <<'PYTHON'
+import os, struct, sys
+add, chain, folder = open(sys.argv[1], "rb").read()[0x1000:0x1274], open(sys.argv[2], "rb").read()[0x1000:], sys.argv[3]
+def write(name, data):
+    os.makedirs(os.path.dirname(folder + "/" + name) or ".", exist_ok=True)
+    open(folder + "/" + name, "wb").write(data)
+def network(data):  # as libane numbers the first descriptor of a btsp buffer
+    return struct.pack("<I", struct.unpack_from("<I", data)[0] & ~0xff0000 | 0x400000) + data[4:]
+write("raw/add.bin", add)
+write("raw/add.btsp", network(add) + bytes(0x4000 - 0x274))
+write("raw/alone.btsp", network(chain[:0x274]))  # the second descriptor is in another buffer
+write("raw/chain.bin", chain)
+write("raw/late.bin", add + b"\x38" * 0x8c)  # a kernel at once behind the descriptor
+write("raw/odd.bin", add[:0x254] + b"\x38" * 0x100)  # a descriptor without its last record, and no zeros behind
+bad = bytearray(network(add) + bytes(0x4000 - 0x274))
+struct.pack_into("<I", bad, 0x16c, 0x80000000 | struct.unpack_from("<I", bad, 0x16c)[0])  # a bit of DMAConfig without a field
+write("raw/bad.btsp", bytes(bad))
+write("raw/deep/er/add.bin", add)
+write("raw/empty", b"")
+write("raw/notes.txt", b"data of a long day\n")
+write("raw/noise", bytes(range(256)) * 300)
+PYTHON
+gives 0 check "$folder/raw/add.btsp"
+shows "the first descriptor has 157 words (td_size 0x274), because its records end there; the chain has 1."
+shows "15756 bytes of zeros follow the stream, which ends at 0x274."
+shows "1 descriptors, 0 problems, 2 remarks"
+gives 0 check "$folder/raw/add.bin" --raw --json
+json
+holds "d['format'] == 'stream' and d['good'] and d['outcome'] == 'runs' and [f['kind'] for f in d['findings']] == ['about the file']"
+gives 0 check "$folder/raw/alone.btsp"
+shows "Only the first descriptor is here; the next one, at 0x300"
+shows "1 descriptors, 0 problems"
+gives 0 check "$folder/raw/chain.bin" --descriptors 1
+shows "The program declares 1 descriptors, but descriptor 0 goes on"
+shows "1 descriptors, 0 problems, 3 remarks"
+gives 0 check "$folder/raw/late.bin"
+shows "140 bytes follow the stream, which ends at 0x274; from 0x274 on they are not zero."
+gives 1 check "$folder/raw/odd.bin"
+says "odd.bin: if it is a descriptor stream without a container, --raw reads it."
+gives 1 check "$folder/raw/odd.bin" --raw
+says "at byte 0x254: The records are whole up to word 149; the word there (0x38383838) is neither a new record nor 0"
+says "Tried: 157, 158, 126, 149 words; --words N gives the size."
+gives 0 inspect "$folder/raw/odd.bin" --words 149
+gives 1 check "$folder/raw/add.bin" --words 149
+shows "the declared size is too small"
+gives 1 check "$folder/raw/add.bin" --words 158
+says "given 158 words; there are 628 bytes"
+gives 2 check "$folder/raw/add.bin" --words 9
+says "--words takes a number from 10 to 512, not '9'."
+gives 1 check "$folder/raw/bad.btsp"
+shows "which no public source explains"
+shows "1 descriptors, 1 problems, 2 remarks"
+gives 0 inspect "$folder/raw/add.btsp" --json
+json
+holds "d['format'] == 'btsp' and d['descriptors'][0]['words'] == 157 and d['descriptors'][0]['task'].startswith('PE add') and len(d['notes']) == 2"
+gives 0 inspect "$folder/raw/add.bin"
+shows "PE add: 3x2x33 from buffer"
+"$anemone" inspect "$folder/raw/chain.bin" --listing >"$folder/chain.td"
+gives 0 assemble "$folder/chain.td" --output "$folder/chain.back"
+cmp -n 1396 "$folder/chain.back" "$folder/raw/chain.bin" >"$folder/out" 2>&1
+result $? "  and the listing of a stream gives its bytes"
+gives 0 check - <"$folder/raw/add.btsp"
+
+# An .anec, and which libraries read it at the wrong place.
+gives 0 check "$folder/add"
+shows "libane from e585747 on reads it at 0x800, where it finds zeros, and the engine hangs"
+gives 0 check "$folder/short"
+shows "libane before e585747 and its fork omarchy-ane read it at 0x1000, where they find the end of the file"
+
+# A folder: programs, files that are none, and what cannot be opened or would block.
+gives 0 check "$folder/raw/deep" --recursive
+shows "er/add.bin"
+shows "1 files: 1 programs, 0 with problems; 0 skipped, 0 not read"
+ln -s add.bin "$folder/raw/link"
+ln -s deep "$folder/raw/round"
+ln -s nowhere "$folder/raw/lost"
+mkfifo "$folder/raw/pipe"
+printf 'chain\ndescriptor\n  Nonsense=1\n' >"$folder/raw/nonsense.td"
+gives 1 check "$folder/raw" --json
+json
+holds "{f['file']: f['form'] for f in d['files'] if f['state'] == 'checked'} == {'add.bin': 'stream', 'add.btsp': 'btsp', 'alone.btsp': 'btsp', 'bad.btsp': 'btsp', 'chain.bin': 'stream', 'late.bin': 'stream', 'link': 'stream'}"
+holds "{f['file']: f['why'] for f in d['files'] if f['state'] == 'skipped'} == {'deep': '--recursive enters folders', 'empty': 'it is empty', 'noise': 'it is no program', 'notes.txt': 'it is no program', 'odd.bin': 'it is no program', 'pipe': 'it is no regular file', 'round': 'it is a link to a folder'}"
+holds "[f['file'] for f in d['files'] if f['state'] == 'broken'] == ['nonsense.td'] and [f['file'] for f in d['files'] if f['state'] == 'not read'] == ['lost']"
+holds "(d['programs'], d['with_problems'], d['skipped'], d['not_read'], d['good']) == (8, 2, 7, 1, False)"
+holds "[(f['descriptors'], f['problems'], f['remarks'], f['outcome']) for f in d['files'] if f['file'] in ('add.bin', 'bad.btsp', 'chain.bin')] == [(1, 0, 1, 'runs'), (1, 1, 2, 'not known'), (2, 0, 2, 'runs')]"
+holds "[f['file'] for f in d['files']] == sorted(f['file'] for f in d['files'])"
+gives 1 inspect "$folder/raw" --recursive
+shows "deep/er/add.bin"
+shows "runs: PE add: 3x2x33 from buffer"
+shows "16 files: 9 programs, 2 with problems; 6 skipped, 1 not read"
+gives 2 inspect "$folder/raw" --listing
+says "it is a folder; --listing takes one file."
+mkdir "$folder/many"
+(cd "$folder/many" && seq 10000 | xargs touch)
+cp "$folder/raw/add.bin" "$folder/many/77"
+gives 0 check "$folder/many"
+shows "10000 files: 1 programs, 0 with problems; 9999 skipped, 0 not read"
+rm -rf "$folder/many"
+gives 1 check "$folder/nothing-here"
+says "nothing-here: No such file or directory."
 
 # A dump of the firmware, written by hand: every section, and what is not one.
 dumps=$(dirname "$0")/fuzz/seeds/dump

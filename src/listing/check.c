@@ -21,21 +21,52 @@ struct check {
     bool clean;
     struct pr_flow *flow; /* NULL when only the stream is judged */
     uint32_t written;     /* bit b: block b has been written by some descriptor, or its absence reported */
+    uint32_t current;     /* index of the descriptor in td */
     struct pr_td td;
     struct pr_image image;
     struct pr_task task;
     uint8_t other[4 * PR_TD_WORDS_MAX]; /* a descriptor that is tried in another way */
 };
 
+/* Where the descriptor at hand writes the register of a finding; left alone when an earlier one wrote it. */
+static void place(const struct check *check, struct pr_problem *problem)
+{
+    uint32_t address = problem->reg ? pr_reg_table[problem->reg - 1].address : 0;
+
+    if (problem->address)
+        address = problem->address;
+    else if (!problem->reg)
+        return;
+    for (uint32_t r = 0; r < check->td.record_count; r++) {
+        const struct pr_record *record = &check->td.record[r];
+
+        if (address >= record->address && address < record->address + 4u * record->count)
+            problem->offset = 4 * (record->offset + 1u) + address - record->address;
+    }
+}
+
 static void report(struct check *check, enum pr_finding finding, uint32_t descriptor,
                    struct pr_problem *problem)
 {
     problem->descriptor = descriptor;
+    if (problem->offset == 0)
+        place(check, problem);
     if (problem->outcome == PR_OUTCOME_UNKNOWN)
         problem->outcome = pr_problem_outcome(problem->kind);
     if (finding == PR_FINDING_PROBLEM)
         check->clean = false;
     check->report(check->context, finding, problem);
+}
+
+/* The flow's findings; those at the end of the chain may be about a descriptor that is no longer at hand. */
+static void report_flow(void *context, enum pr_finding finding, const struct pr_problem *problem)
+{
+    struct check *check = context;
+    struct pr_problem placed = *problem;
+
+    if (placed.offset == 0 && placed.descriptor == check->current)
+        place(check, &placed);
+    check->report(check->context, finding, &placed);
 }
 
 /* pr_td_explained names one word; with its bits cleared in our copy it names the next. */
@@ -162,7 +193,19 @@ static void check_framing(struct check *check, const struct pr_chain_link *link,
     report(check, PR_FINDING_REMARK, link->index, &problem);
 }
 
-/* What follows a descriptor up to the next boundary is padding; a record there was meant to be part of it. */
+static bool writes(const struct pr_td *td, uint32_t address, uint32_t count)
+{
+    for (uint32_t r = 0; r < td->record_count; r++)
+        if (address < td->record[r].address + 4u * td->record[r].count &&
+            td->record[r].address < address + 4 * count)
+            return true;
+    return false;
+}
+
+/*
+ * What follows a descriptor up to the next boundary is padding; a record there was meant to be part of it,
+ * unless it writes what the descriptor has written, which no known one does.
+ */
 static void check_after(struct check *check, const struct pr_chain_link *link)
 {
     uint64_t end = link->offset + 4ull * link->words;
@@ -176,7 +219,8 @@ static void check_after(struct check *check, const struct pr_chain_link *link)
     address = word & 0x3ffffffu;
     count = pr_bits_get(word, 26, 6) + 1;
     first = pr_image_index(address);
-    if (!word || first < 0 || pr_image_index(address + 4 * (count - 1)) != first + (int)count - 1)
+    if (!word || first < 0 || pr_image_index(address + 4 * (count - 1)) != first + (int)count - 1 ||
+        writes(&check->td, address, count))
         return;
     problem.address = address;
     problem.bits = word;
@@ -201,7 +245,10 @@ static bool check_extents(struct check *check, uint32_t descriptor)
         const struct pr_axis_field *axis = &pr_axis_fields[i];
         const struct pr_field_info *info = &pr_field_table[axis->field];
         uint32_t value = pr_image_get(&check->image, axis->field);
-        struct pr_problem problem = {.address = pr_reg_table[info->owner].address, .bits = value};
+        struct pr_problem problem = {.address = pr_reg_table[info->owner].address,
+                                     .reg = (uint16_t)(info->owner + 1),
+                                     .field = (uint16_t)(axis->field + 1),
+                                     .bits = value};
 
         if (value && value <= axis->limit)
             continue;
@@ -275,6 +322,7 @@ static void check_descriptor(struct check *check, const struct pr_chain_link *li
     struct pr_problem problem = {0};
     bool known;
 
+    check->current = link->index;
     if (!pr_td_read(check->bytes + link->offset, link->words, &check->td, &problem)) {
         report(check, PR_FINDING_PROBLEM, link->index, &problem);
         if (check->flow) {
@@ -338,7 +386,7 @@ bool pr_check_program(const struct pr_check_program *program, struct pr_flow *fl
                           .clean = true,
                           .flow = flow};
 
-    pr_flow_begin(flow, &program->buffers, callback, context);
+    pr_flow_begin(flow, &program->buffers, report_flow, &check);
     check_chain(&check, program->first_words, program->count);
     return pr_flow_end(flow) && check.clean;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "program/chain.h"
 #include "program/hwx_reader.h"
 #include "program/hwx_write.h"
 #include "program/slice.h"
@@ -112,23 +113,43 @@ static bool begins_content(const struct reader *r, uint64_t at, struct pr_proble
     return pr_td_read(content.bytes, r->hwx->first_td_words, &td, problem);
 }
 
+/*
+ * In a long text at the early place, a descriptor may begin where the late place is. Then the chain from the
+ * early place leads there.
+ */
+static bool reaches(const struct reader *r, uint64_t from, uint64_t to)
+{
+    struct pr_chain_link link;
+    enum pr_chain_step step;
+    struct pr_chain chain;
+
+    pr_chain_begin(&chain, r->file.bytes + from, (size_t)r->tsk_size, r->hwx->first_td_words,
+                   r->hwx->td_count);
+    while ((step = pr_chain_next(&chain, &link, NULL)) != PR_CHAIN_END)
+        if (step == PR_CHAIN_LINK && link.offset == to - from)
+            return true;
+    return false;
+}
+
 static bool find_content(struct reader *r)
 {
     struct pr_problem usual = {0};
     bool is_usual = begins_content(r, PR_ANEC_CONTENT, &usual),
-         is_old = begins_content(r, PR_ANEC_CONTENT_OLD, NULL);
+         is_early = begins_content(r, PR_ANEC_CONTENT_EARLY, NULL);
     struct pr_hwx *hwx = r->hwx;
 
-    if (is_usual && is_old)
+    if (is_usual && is_early && reaches(r, PR_ANEC_CONTENT_EARLY, PR_ANEC_CONTENT))
+        is_usual = false;
+    if (is_usual && is_early)
         return pr_slice_problem(&r->file, PR_ANEC_CONTENT, r->problem, PR_PROBLEM_FORMAT,
                                 "A descriptor of %u words can be read at both %x and %x: "
                                 "which one begins the content is not known.",
-                                hwx->first_td_words, PR_ANEC_CONTENT_OLD, PR_ANEC_CONTENT);
-    if (!is_usual && !is_old)
+                                hwx->first_td_words, PR_ANEC_CONTENT_EARLY, PR_ANEC_CONTENT);
+    if (!is_usual && !is_early)
         return pr_slice_problem(&r->file, PR_ANEC_CONTENT, r->problem, PR_PROBLEM_FORMAT,
                                 "No descriptor of %u words begins the content at %x or %x; at the latter: %s",
-                                hwx->first_td_words, PR_ANEC_CONTENT_OLD, PR_ANEC_CONTENT, usual.text);
-    hwx->text.offset = is_usual ? PR_ANEC_CONTENT : PR_ANEC_CONTENT_OLD;
+                                hwx->first_td_words, PR_ANEC_CONTENT_EARLY, PR_ANEC_CONTENT, usual.text);
+    hwx->text.offset = is_usual ? PR_ANEC_CONTENT : PR_ANEC_CONTENT_EARLY;
     hwx->text.size = r->tsk_size;
     if (!r->krn_size)
         return true;
@@ -320,6 +341,34 @@ bool pr_anec_read(const void *bytes, size_t size, struct pr_hwx *hwx, struct pr_
     return pr_hwx_begin(size, hwx, problem) &&
            pr_slice_cut(&r.file, 0, PR_ANEC_HEADER_BYTES, ".anec header", &r.head, problem) &&
            read_sizes(&r) && find_content(&r) && read_tiles(&r) && read_ports(&r);
+}
+
+void pr_anec_explain(const void *bytes, size_t size, const struct pr_hwx *hwx, struct pr_problem *note)
+{
+    const struct pr_slice file = {bytes, size, 0};
+    bool early = hwx->text.offset == PR_ANEC_CONTENT_EARLY;
+    uint64_t other = early ? PR_ANEC_CONTENT : PR_ANEC_CONTENT_EARLY;
+    struct pr_slice there;
+    const char *found = "bytes that are no descriptor";
+
+    memset(note, 0, sizeof(*note));
+    note->offset = (uint32_t)hwx->text.offset;
+    note->outcome = PR_OUTCOME_HARMLESS;
+    if (!pr_slice_cut(&file, other, 4u * hwx->first_td_words, "descriptor", &there, NULL))
+        found = "the end of the file";
+    else if (base_is_zero(there.bytes, there.size))
+        found = "zeros";
+    if (early)
+        pr_problem_set(
+            note, PR_PROBLEM_NONE,
+            "The content begins at %x. libane before e585747 and its fork omarchy-ane read it at %x, "
+            "where they find %s, and the engine hangs: use libane from e585747 on.",
+            PR_ANEC_CONTENT_EARLY, PR_ANEC_CONTENT, found);
+    else
+        pr_problem_set(note, PR_PROBLEM_NONE,
+                       "The content begins at %x, as anecc writes it. libane from e585747 on reads it at %x, "
+                       "where it finds %s, and the engine hangs: use libane before e585747, or omarchy-ane.",
+                       PR_ANEC_CONTENT, PR_ANEC_CONTENT_EARLY, found);
 }
 
 size_t pr_anec_write_image(const void *bytes, const struct pr_hwx *hwx, void *image, size_t capacity)

@@ -7,7 +7,8 @@
  *     +0x000 u64 size, u32 td_size, u32 td_count, u64 tsk_size, u64 krn_size, u32 src_count, u32 dst_count
  *     +0x028 u32 tiles[32]: the size of each buffer in units of 16 KiB; 0 is an unused one
  *     +0x0a8 u64 nchw[32][6]: N, C, H, W, plane stride, row stride of each surface
- *   content  `size` bytes at 0x1000 (anecc) or at 0x800 (libane): where the first descriptor is
+ *   content  `size` bytes at 0x1000 (anecc; libane before e585747, omarchy) or at 0x800 (libane since, drv):
+ *            where the first descriptor is
  *     text   tsk_size bytes: buffer 0
  *     kernel krn_size bytes, after the text rounded up to 16: buffer 1
  *
@@ -22,12 +23,12 @@
 
 #include "program/hwx.h"
 
-#define PR_ANEC_HEADER_BYTES 0x6a8u
-#define PR_ANEC_CONTENT      0x1000u
-#define PR_ANEC_CONTENT_OLD  0x800u
-#define PR_ANEC_TILE         0x4000u
-#define PR_ANEC_KERNEL_ALIGN 16u
-#define PR_ANEC_FIRST_PORT   4u
+#define PR_ANEC_HEADER_BYTES  0x6a8u
+#define PR_ANEC_CONTENT       0x1000u
+#define PR_ANEC_CONTENT_EARLY 0x800u
+#define PR_ANEC_TILE          0x4000u
+#define PR_ANEC_KERNEL_ALIGN  16u
+#define PR_ANEC_FIRST_PORT    4u
 
 /*
  * Reads an .anec file. Spans are places in it; addresses are made up, in the order of the buffers. Sources
@@ -36,6 +37,9 @@
  * see chain.h.
  */
 bool pr_anec_read(const void *bytes, size_t size, struct pr_hwx *hwx, struct pr_problem *problem);
+
+/* A sentence for whoever runs the file elsewhere: which libraries read its content at the other place. */
+void pr_anec_explain(const void *bytes, size_t size, const struct pr_hwx *hwx, struct pr_problem *note);
 
 /* The image (.hwx) of an .anec that has been read, with the returns of pr_hwx_write. */
 size_t pr_anec_write_image(const void *bytes, const struct pr_hwx *hwx, void *image, size_t capacity);

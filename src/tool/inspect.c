@@ -14,21 +14,32 @@
 #include "tool/descriptor.h"
 #include "tool/dump.h"
 #include "tool/firmware.h"
+#include "tool/folder.h"
 #include "tool/tool.h"
 
 const char tool_inspect_help[] =
-    "anemone inspect FILE [--listing] [--json]\n\n"
-    "Shows what a program (.hwx, .anec, or the text form of a descriptor stream) holds: its ports\n"
-    "with shapes and strides, its buffers, and every descriptor: the task in one sentence, the\n"
-    "kernel streams, what function an activation table seems to be, and each field that is not\n"
-    "zero with its place, its value and what that means (docs/descriptor.md has them all).\n\n"
+    "anemone inspect FILE|FOLDER [--listing] [--raw] [--words N] [--descriptors N] [--recursive] [--json]\n\n"
+    "Shows what a program holds: its ports with shapes and strides, its buffers, and every descriptor:\n"
+    "the task in one sentence, the kernel streams, what function an activation table seems to be, and\n"
+    "each field that is not zero with its place, its value and what that means (docs/descriptor.md\n"
+    "has them all). A program is an image (.hwx), an .anec, a descriptor stream without a container (a\n"
+    "btsp buffer, a dump of buffer 0, the content of an .anec), or the text form of one.\n\n"
     "Of a firmware image (Image4) it shows the payload tag, the digest, the entry and the segments,\n"
     "when all of it is as docs/image.md says; otherwise what is wrong.\n"
     "Of a dump that the firmware left when it failed (.aned, docs/recovery.md) it shows every section.\n\n"
-    "  --listing   only the descriptor stream, in the text form that `anemone assemble` reads back\n"
-    "              to the same bytes\n"
-    "  --json      ports, buffers and descriptors as JSON\n\n"
+    "Of a folder, every file has a row as in `anemone check`, and the task of its first descriptor.\n\n"
+    "  --listing        only the descriptor stream, in the text form that `anemone assemble` reads back\n"
+    "                   to the same bytes\n"
+    "  --raw            the file is a descriptor stream, also when it does not look like one\n"
+    "  --words N        its first descriptor has N words: td_size / 4. Without it the size is found\n"
+    "                   by the records, which must be whole\n"
+    "  --descriptors N  look at the first N only\n"
+    "  --recursive      of a folder, also the files in the folders below\n"
+    "  --json           ports, buffers and descriptors, or the rows of a folder, as JSON\n\n"
     "  anemone inspect relu.hwx\n"
+    "  anemone inspect btsp.bin\n"
+    "  anemone inspect dump.bin --raw --words 157\n"
+    "  anemone inspect . --recursive\n"
     "  anemone inspect relu.hwx --listing > relu.td && anemone assemble relu.td --output relu.text\n";
 
 static void print_line(void *context, const char *line, size_t length)
@@ -61,8 +72,10 @@ static void print_port(const struct pr_hwx_port *port)
     putchar('\n');
 }
 
-static void print_program(const char *path, const struct pr_hwx *hwx)
+static void print_program(const char *path, const struct tool_program *program)
 {
+    const struct pr_hwx *hwx = &program->hwx;
+
     printf("# %s\n", path);
     printf("text      0x%" PRIx64 " bytes at file offset 0x%" PRIx64
            ", %u descriptors, the first of %u words\n",
@@ -71,6 +84,8 @@ static void print_program(const char *path, const struct pr_hwx *hwx)
            hwx->constant.offset);
     if (hwx->intermediate_bytes)
         printf("scratch   0x%" PRIx64 " bytes in BAR %d\n", hwx->intermediate_bytes, PR_HWX_BAR_INTERMEDIATE);
+    for (unsigned i = 0; i < program->notes; i++)
+        printf("note      %s\n", program->note[i].text);
     printf("ports\n");
     for (uint32_t i = 0; i < hwx->port_count; i++)
         print_port(&hwx->port[i]);
@@ -175,10 +190,11 @@ static void print_json(const struct tool_program *program)
     struct json json;
 
     json_begin(&json, stdout);
-    json_string(&json, "format",
-                program->listing                     ? "listing"
-                : program->format == PR_PROGRAM_ANEC ? "anec"
-                                                     : "hwx");
+    json_string(&json, "format", tool_form_name(program->form));
+    json_array(&json, "notes");
+    for (unsigned i = 0; i < program->notes; i++)
+        json_string(&json, NULL, program->note[i].text);
+    json_array_end(&json);
     json_number(&json, "text_bytes", hwx->text.size);
     json_number(&json, "constant_bytes", hwx->constant.size);
     json_number(&json, "intermediate_bytes", hwx->intermediate_bytes);
@@ -193,18 +209,19 @@ static void print_json(const struct tool_program *program)
 }
 
 /* The bytes become the program's. */
-static int inspect_program(const char *path, uint8_t *bytes, size_t size, bool listing, bool as_json)
+static int inspect_program(const char *path, uint8_t *bytes, size_t size, bool listing,
+                           const struct tool_folder *how)
 {
-    struct tool_program program;
+    static struct tool_program program; /* too large for a stack; the command has one thread */
     struct pr_problem problem;
     int status = TOOL_OK;
 
-    if (!tool_program_take(path, bytes, size, &program))
+    if (!tool_program_take(path, bytes, size, &how->asked, &program))
         return TOOL_FAILURE;
-    if (as_json) {
+    if (how->as_json) {
         print_json(&program);
     } else if (!listing) {
-        print_program(path, &program.hwx);
+        print_program(path, &program);
         show_descriptors(&program, NULL);
     } else if (!pr_listing_write(program.bytes + program.hwx.text.offset, program.hwx.text.size,
                                  program.hwx.first_td_words, print_line, NULL, &problem)) {
@@ -224,15 +241,38 @@ static int show_dump(const char *path, const uint8_t *bytes, size_t size, bool o
     return tool_dump_print(path, bytes, size) ? TOOL_OK : TOOL_FAILURE;
 }
 
-int tool_inspect(int argc, char **argv)
+static int inspect_file(const char *path, bool listing, const struct tool_folder *how)
 {
-    bool listing = false, as_json = false;
-    const struct tool_option options[] = {{"listing", &listing, NULL}, {"json", &as_json, NULL}, {0}};
-    const char *path;
     uint8_t *bytes;
     size_t size;
-    unsigned count;
     int status;
+
+    bytes = tool_file_read(path, TOOL_PROGRAM_BYTES_MAX, &size);
+    if (!bytes)
+        return TOOL_FAILURE;
+    if (!how->asked.raw && pr_dump_begins(bytes, size))
+        status = show_dump(path, bytes, size, listing || how->as_json);
+    else if (!how->asked.raw && tool_firmware_is(bytes, size))
+        status = tool_firmware_show(path, bytes, size, how->as_json);
+    else
+        return inspect_program(path, bytes, size, listing, how);
+    base_free(bytes);
+    return status;
+}
+
+int tool_inspect(int argc, char **argv)
+{
+    const char *words = NULL, *descriptors = NULL, *path;
+    struct tool_folder how = {.tasks = true};
+    bool listing = false;
+    const struct tool_option options[] = {{"listing", &listing, NULL},
+                                          {"json", &how.as_json, NULL},
+                                          {"raw", &how.asked.raw, NULL},
+                                          {"words", NULL, &words},
+                                          {"descriptors", NULL, &descriptors},
+                                          {"recursive", &how.recursive, NULL},
+                                          {0}};
+    unsigned count;
 
     if (!tool_words(argc, argv, options, &path, 1, &count))
         return TOOL_USAGE;
@@ -240,15 +280,13 @@ int tool_inspect(int argc, char **argv)
         fputs(tool_inspect_help, stderr);
         return TOOL_USAGE;
     }
-    bytes = tool_file_read(path, TOOL_PROGRAM_BYTES_MAX, &size);
-    if (!bytes)
-        return TOOL_FAILURE;
-    if (pr_dump_begins(bytes, size))
-        status = show_dump(path, bytes, size, listing || as_json);
-    else if (tool_firmware_is(bytes, size))
-        status = tool_firmware_show(path, bytes, size, as_json);
-    else
-        return inspect_program(path, bytes, size, listing, as_json);
-    base_free(bytes);
-    return status;
+    if (!tool_asked_read(&how.asked, words, descriptors))
+        return TOOL_USAGE;
+    if (!tool_folder_is(path))
+        return inspect_file(path, listing, &how);
+    if (listing) {
+        tool_say("%s: it is a folder; --listing takes one file.", path);
+        return TOOL_USAGE;
+    }
+    return tool_folder_check(path, &how);
 }

@@ -51,7 +51,7 @@ struct place {
 static struct place place_of(const struct pr_problem *problem)
 {
     struct pr_text reg, field;
-    struct place place;
+    struct place place = {0};
 
     pr_text_init(&reg, place.reg, sizeof(place.reg));
     pr_text_init(&field, place.field, sizeof(place.field));

@@ -102,7 +102,7 @@ static void an_abort_that_does_not_clear_shows_too(void **state)
     bare_push(&s.bare, &s.request);
     for (unsigned i = 0; i < 3; i++) {
         bare_tm_write(&s.bare, TM_ABORT, 1u << QUEUE);
-        assert_int_equal(ane_machine_run(s.machine, 1000000), 0);
+        assert_int_equal(ane_machine_run(s.machine, 1000000), ANE_RUN_STUCK);
         expect_held(&s, 1);
     }
     bare_tm_write(&s.bare, TM_ABORT, 1u << QUEUE);

@@ -418,6 +418,64 @@ static void a_reset_ends_what_runs(void **state)
     ane_machine_destroy(s.machine);
 }
 
+/* The recovery of the first Linux drivers after a time-out: priority 0xf, and TQ_EN off and on (drv). */
+static void recover_as_the_first_drivers(const struct subject *s)
+{
+    static const uint32_t priority[8] = {1, 2, 3, 4, 5, 6, 0x1e, 0x1f};
+
+    put(s, s->bare.map.task_queues + 4 * 0x148 + PRTY, 0xf);
+    put(s, s->bare.map.task_queues + 4 * 0x148 + PRTY, priority[4]);
+    put(s, s->bare.map.task_manager + 0xc, 0x2000);
+    put(s, s->bare.map.task_manager + 0xc, 0x3000);
+    for (unsigned queue = 0; queue < 8; queue++) {
+        put(s, s->bare.map.task_queues + queue * 0x148 + PRTY, priority[queue]);
+        put(s, s->bare.map.task_queues + queue * 0x148, 0);
+    }
+}
+
+/* The maintained fork's without its power cycle (omarchy): stop, write errors back, clear the queues. */
+static void recover_as_the_fork(struct subject *s)
+{
+    const uint64_t manager = s->bare.map.task_manager;
+
+    put(s, manager + 0xc, get(s, manager + 0xc) & ~0x3000u);
+    for (uint32_t offset = 0x58; offset <= 0x60; offset += 4)
+        put(s, manager + offset, get(s, manager + offset));
+    for (unsigned queue = 0; queue < 8; queue++) {
+        const uint64_t base = s->bare.map.task_queues + queue * 0x148;
+
+        put(s, base, 0);
+        put(s, base + 0xa0, get(s, base + 0xa0) & ~1u);
+    }
+    bare_enable(&s->bare);
+}
+
+/*
+ * A queue that is stuck stays so (chosen: what the sequences do on an M1 is not known, and on a T6001 the
+ * fork reports that its own does not help). The power manager's reset frees it.
+ */
+static void published_recoveries_do_not_free_a_stuck_queue(void **state)
+{
+    const uint32_t no_record = 0xffffffff;
+    struct subject s;
+
+    (void)state;
+    make(&s, ANE_CHIP_T8103);
+    bare_put(&s.bare, s.request.first + 0x28, &no_record, sizeof(no_record));
+    bare_push(&s.bare, &s.request);
+    assert_int_equal(ane_machine_run(s.machine, 1000000), ANE_RUN_STUCK);
+    recover_as_the_first_drivers(&s);
+    assert_int_equal(ane_machine_run(s.machine, 1000000), ANE_RUN_STUCK);
+    recover_as_the_fork(&s);
+    assert_int_equal(ane_machine_run(s.machine, 1000000), ANE_RUN_STUCK);
+    assert_false(get(&s, s.bare.map.task_manager + 0x54) & 1);
+    assert_reset(&s, address_of(&s, "ane_base"));
+    deassert_reset(&s, address_of(&s, "ane_base"));
+    assert_int_equal(ane_machine_run(s.machine, 1000000), ANE_RUN_IDLE);
+    assert_true(get(&s, s.bare.map.task_manager + 0x54) & 1);
+    ane_machine_destroy(s.machine);
+}
+
 /* Its driver switches the engine's own words alone, and counts on empty TLBs when the power is back. */
 static void with_firmware_the_darts_go_with_the_engine(void **state)
 {
@@ -453,6 +511,7 @@ int main(void)
         cmocka_unit_test(the_darts_outlive_the_engine),
         cmocka_unit_test(everything_off_and_on_again),
         cmocka_unit_test(a_reset_ends_what_runs),
+        cmocka_unit_test(published_recoveries_do_not_free_a_stuck_queue),
         cmocka_unit_test(with_firmware_the_darts_go_with_the_engine),
     };
 

@@ -132,6 +132,35 @@ static void time_passes_while_a_queue_is_stuck(void **state)
     ane_machine_destroy(s.machine);
 }
 
+/* A delay is exact: on an idle machine, over the end of a request, and while a queue is stuck. */
+static void a_delay_lets_its_time_pass(void **state)
+{
+    struct subject s;
+    uint64_t now;
+
+    (void)state;
+    make(&s, ANE_CHIP_T8103);
+    now = ane_machine_now(s.machine);
+    assert_int_equal(ane_machine_delay(s.machine, 777), 0);
+    assert_int_equal(ane_machine_now(s.machine), now + 777);
+    bare_map(&s.bare, s.hole, s.page);
+    bare_push(&s.bare, &s.request);
+    assert_int_equal(ane_machine_delay(s.machine, 1000000), 0);
+    assert_int_equal(ane_machine_now(s.machine), now + 1000777);
+    expect_completion(&s);
+    assert_int_equal(ane_machine_delay(s.machine, 0), 0);
+    assert_int_equal(ane_machine_delay(s.machine, UINT64_MAX), -EINVAL);
+    assert_int_equal(ane_machine_delay(NULL, 1), -EPERM);
+    bare_map(&s.bare, s.hole, 0);
+    bare_invalidate(&s.bare);
+    bare_push(&s.bare, &s.request);
+    now = ane_machine_now(s.machine);
+    assert_int_equal(ane_machine_delay(s.machine, 5000000), 0);
+    assert_int_equal(ane_machine_now(s.machine), now + 5000000);
+    assert_int_equal(bare_tm(&s.bare, TM_STATUS), 0);
+    ane_machine_destroy(s.machine);
+}
+
 /* Ways in which a driver says that the page is there. */
 static void by_the_capture(struct subject *s)
 {
@@ -394,6 +423,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(time_passes_while_a_queue_is_stuck),
+        cmocka_unit_test(a_delay_lets_its_time_pass),
         cmocka_unit_test(a_request_goes_on_when_the_page_is_mapped),
         cmocka_unit_test(a_chain_goes_on_where_it_faulted),
         cmocka_unit_test(a_fetch_waits_too),

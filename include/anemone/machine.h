@@ -202,7 +202,7 @@ struct ane_machine_config {
  * 0, or a negative errno and *machine is NULL: -EINVAL for a value of the configuration, or machine is NULL;
  * -ENOMEM; -EBADMSG when the firmware's image was altered; -ENOTSUP when this library cannot run it; -EMFILE
  * when the process has no file descriptor left; -ENOSPC when it has 64 machines with firmware; -ETIMEDOUT or
- * another errno when the firmware does not boot.
+ * another errno when the firmware does not boot, or when the file that ANEMONE_TRACE names cannot be written.
  */
 ANE_API int ane_machine_create(const struct ane_machine_config *config, struct ane_machine **machine);
 
@@ -310,6 +310,14 @@ enum ane_run {
  * A value of enum ane_run, or -EPERM as above.
  */
 ANE_API int ane_machine_run(struct ane_machine *machine, uint64_t max_virtual_ns);
+
+/*
+ * Lets exactly `ns` of virtual time pass, also on an idle machine, and whatever happens in it meanwhile: a
+ * delay of a driver, or a step of its polling. Blocks meanwhile; other threads are admitted.
+ * 0, or -EINVAL for more than ANE_DELAY_MAX, -EPERM as above.
+ */
+ANE_API int ane_machine_delay(struct ane_machine *machine, uint64_t ns);
+#define ANE_DELAY_MAX (UINT64_C(1) << 62)
 
 /*
  * Lets `ns` of virtual time pass for work of the caller's own, on a machine with timing m1; does nothing with

@@ -6,6 +6,7 @@
 #include <anemone/machine.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -39,6 +40,25 @@ void mach_timing_spend(struct ane_machine *m, uint64_t ns)
     if (!soc_clock_after(m->clock, ns, SOC_EVENT_FOREGROUND, end_stage, &over))
         deadline = (struct mach_deadline){.ns = ns};
     mach_lock_wait(&m->lock, &over, &deadline);
+}
+
+int ane_machine_delay(struct ane_machine *machine, uint64_t ns)
+{
+    const bool never = false;
+    struct mach_deadline deadline = {.ns = ns};
+    int status = 0;
+
+    if (!mach_enter(machine))
+        return -EPERM;
+    if (ns > ANE_DELAY_MAX || soc_clock_now(machine->clock) > ANE_DELAY_MAX)
+        status = base_fail(mach_error(), EINVAL,
+                           "A delay of %" PRIu64 " ns was asked for; delays and virtual time end at %" PRIu64
+                           " ns.",
+                           ns, ANE_DELAY_MAX);
+    else
+        mach_lock_wait(&machine->lock, &never, &deadline);
+    mach_leave(machine);
+    return status;
 }
 
 int ane_machine_spend(struct ane_machine *machine, uint64_t ns)

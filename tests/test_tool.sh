@@ -334,6 +334,13 @@ json
 holds "d['timing'] == 'none' and d['whole_virtual_us'] < 5 and 185 < d['m1_estimate_us'] < 195"
 gives 2 $add --input a="$folder/a.npy" --input b="$folder/b.npy" --timing fast
 says "there is no timing fast; m1 and none are known"
+ASAN_OPTIONS=verify_asan_link_order=0 gives 0 bench accel --count 10 --json
+json
+holds "d['machine']['submit_p50_us'] > 0 and d['preload']['submit_p50_us'] > 0 and d['plain']['open_stat_p50_us'] > 0"
+gives 2 bench accel --way node
+gives 2 bench submit --way nothing
+says "bench submit needs --way node|plain"
+gives 0 accel --where
 gives 0 bench threads --json
 json
 holds "abs(d['gain'] - 190 / 142.5) < 0.02 and d['m1_measured_gain'] == 1.04"

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "accel/table.h"
+#include "protocol/board.h"
 
 #define TEXT_MAX     640
 #define LINK_MAX     64
@@ -61,15 +62,14 @@ static void report(void *context, const char *text)
 static bool take_chip(struct ane_machine_config *config)
 {
     const char *name = getenv("ANEMONE_ACCEL_CHIP");
+    const struct pr_board *board = name && name[0] ? pr_board_find(name) : &pr_board_table[ANE_CHIP_T8103];
 
-    config->chip = ANE_CHIP_T8103;
-    if (!name || !name[0] || !strcmp(name, "t8103"))
-        return true;
-    config->chip = ANE_CHIP_T6000;
-    if (!strcmp(name, "t6000"))
-        return true;
-    say("anemone: ANEMONE_ACCEL_CHIP is \"%s\"; t8103 and t6000 are known.", name);
-    return false;
+    if (!board) {
+        say("anemone: ANEMONE_ACCEL_CHIP is \"%s\"; t8103 and t6000 are known.", name);
+        return false;
+    }
+    config->chip = (uint32_t)(board - pr_board_table);
+    return true;
 }
 
 static bool take_lenient(struct ane_machine_config *config)

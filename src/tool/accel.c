@@ -5,6 +5,7 @@
  * status that shells and env(1) use for that, or 1.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +14,14 @@
 
 #include "accel/notify.h"
 #include "protocol/board.h"
+#include "tool/preload.h"
 #include "tool/tool.h"
 #include "trace/file.h"
 
 const char tool_accel_help[] =
     "anemone accel [--chip t8103|t6000] [--numerics m1|m1-exact|ieee] [--threads N] [--lenient]\n"
-    "              [--trace FILE] -- PROGRAM [ARGS]\n\n"
+    "              [--trace FILE] -- PROGRAM [ARGS]\n"
+    "anemone accel --where\n\n"
     "Runs a program that uses the engine through its Linux driver, as it is: the program sees\n"
     "/dev/accel/accel0 and /dev/dri/renderD129, and its calls are answered by a machine in this process.\n"
     "Nothing is installed, and no privilege is needed.\n\n"
@@ -36,7 +39,11 @@ const char tool_accel_help[] =
     "  --threads N         worker threads of the engine, 1 to 64\n"
     "  --lenient           what no public source explains in a descriptor is ignored instead of refused\n"
     "  --trace FILE        as for `anemone run`\n\n"
-    "Where the kernel or a container refuses this, a message says why.\n\n"
+    "Where the kernel or a container refuses this, a message says why. --where prints the path of a library\n"
+    "that does the same inside the program, without the kernel's help, also under a debugger; for programs\n"
+    "that are not static, and not for a node that a child inherits (ANEMONE_ACCEL_CHIP, ANEMONE_NUMERICS,\n"
+    "ANEMONE_ACCEL_LENIENT, ANEMONE_THREADS and ANEMONE_TRACE take the place of the options):\n\n"
+    "  LD_PRELOAD=$(anemone accel --where) ./program its arguments\n\n"
     "Exit status: the program's; 128 and the signal's number when one killed it; 127 when it is not found,\n"
     "126 when it cannot be executed; 1 when it was not run for another reason, 2 for wrong usage.\n"
     "SIGTERM and SIGHUP are passed on to the program. It runs on until the last process that it has\n"
@@ -148,11 +155,23 @@ out:
     return ended;
 }
 
+static int print_where(void)
+{
+    char path[PATH_MAX];
+
+    if (!tool_preload_path(path, sizeof(path)))
+        return TOOL_FAILURE;
+    printf("%s\n", path);
+    return TOOL_OK;
+}
+
 int tool_accel(int argc, char **argv)
 {
     struct accel accel = {.config = {.size = sizeof(accel.config)}};
     int status, traced;
 
+    if (argc == 1 && !strcmp(argv[0], "--where"))
+        return print_where();
     if (!take_words(&accel, argc, argv))
         return TOOL_USAGE;
     traced = accel.trace_path ? trace_file_open(&accel.trace, accel.trace_path, &accel.config) : 0;

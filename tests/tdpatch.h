@@ -84,6 +84,12 @@ static inline uint32_t td_row(const struct td_shape *s)
     return (2 * s->w + 63) / 64 * 64;
 }
 
+/* What of a row is staged in L2 at a time: all of it, or 0x100 bytes. */
+static inline uint32_t td_strip(const struct td_shape *s)
+{
+    return s->w < 128 ? (2 * s->w + 15) / 16 * 16 : 0x100;
+}
+
 static inline uint32_t td_plane(const struct td_shape *s)
 {
     return td_row(s) * s->h;
@@ -124,6 +130,7 @@ static inline void td_set_shape(uint8_t *td, const struct td_shape *s)
     td_set_strides(td, TD_SRC_ROW, s);
     td_set_strides(td, TD_SRC2_ROW, s);
     td_set_strides(td, TD_DST_ROW, s);
+    td_set(td, TD_L2_SRC_CHANNEL, td_strip(s));
 }
 
 #endif

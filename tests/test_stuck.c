@@ -215,6 +215,8 @@ static void a_chain_goes_on_where_it_faulted(void **state)
                                  "    SourceBase 0x100\n"
                                  "  write L2.ResultCfg\n"
                                  "    ResultCfg ResultType=2 DMAFmt=1 DMAInterleave=1\n"
+                                 "  write TileDMADst.DMAConfig\n"
+                                 "    DMAConfig En=1 CacheHint=3\n"
                                  "chain\n";
     const uint16_t seven = test_half_from_double(7);
     struct test_program program;
@@ -228,6 +230,7 @@ static void a_chain_goes_on_where_it_faulted(void **state)
     td_set_shape(program.bytes, &(struct td_shape){1, 1, 1, 8});
     td_set(program.bytes, TD_W8, td_get(program.bytes, TD_W8) | 1u << 23);
     td_set(program.bytes, TD_RESULT_CFG, 0x140);
+    td_set(program.bytes, TD_DST_DMA, 0xc0);
     td_set(program.bytes, TD_L2_RESULT_BASE, 0x100);
     s.request =
         bare_load(&s.bare, program.bytes, program.size, 0, program.first_words, program.count, WAITING);

@@ -580,6 +580,9 @@ says "--words takes a number from 10 to 512, not '9'."
 gives 1 check "$folder/raw/bad.btsp"
 shows "which no public source explains"
 shows "1 descriptors, 1 problems, 2 remarks"
+gives 0 check "$folder/raw/bad.btsp" --lenient
+shows "remark: descriptor 0, byte 0x16c, register 0x13800 TileDMASrc.DMAConfig: bits set that no public source explains"
+shows "1 descriptors, 0 problems, 3 remarks"
 gives 0 inspect "$folder/raw/add.btsp" --json
 json
 holds "d['format'] == 'btsp' and d['descriptors'][0]['words'] == 157 and d['descriptors'][0]['task'].startswith('PE add') and len(d['notes']) == 2"

@@ -19,6 +19,8 @@ struct check {
     pr_check_report report;
     void *context;
     bool clean;
+    bool lenient;         /* what a lenient machine ignores is a remark */
+    bool heard;           /* the remarks about this descriptor were made: it is read again after a repair */
     struct pr_flow *flow; /* NULL when only the stream is judged */
     uint32_t written;     /* bit b: block b has been written by some descriptor, or its absence reported */
     uint32_t current;     /* index of the descriptor in td */
@@ -69,14 +71,34 @@ static void report_flow(void *context, enum pr_finding finding, const struct pr_
     check->report(check->context, finding, &placed);
 }
 
+/* What a lenient machine ignores. */
+static void report_ignored(void *context, const struct pr_problem *ignored)
+{
+    struct check *check = context;
+    struct pr_problem problem = *ignored;
+
+    if (!check->heard)
+        report(check, PR_FINDING_REMARK, check->current, &problem);
+}
+
+static struct pr_ignore ignore_of(struct check *check)
+{
+    return (struct pr_ignore){report_ignored, check};
+}
+
 /* pr_td_explained names one word; with its bits cleared in our copy it names the next. */
 static void check_bits(struct check *check, uint32_t descriptor)
 {
+    const struct pr_ignore ignore = ignore_of(check);
     struct pr_td td = check->td;
     struct pr_problem problem = {0};
 
-    for (unsigned i = 0; i < WORDS_REPORTED && !pr_td_explained(&td, &problem); i++) {
+    check->heard = false;
+    for (unsigned i = 0; i < WORDS_REPORTED; i++) {
+        if (pr_td_explained_lenient(&td, check->lenient ? &ignore : NULL, &problem))
+            return;
         report(check, PR_FINDING_PROBLEM, descriptor, &problem);
+        check->heard = true;
         td.word[problem.offset / 4] &= ~problem.bits;
         memset(&problem, 0, sizeof(problem));
     }
@@ -299,17 +321,21 @@ static bool repair(struct check *check, struct pr_image *image, const struct pr_
 /* True when the task is known. */
 static bool check_task(struct check *check, uint32_t descriptor)
 {
+    const struct pr_ignore ignore = ignore_of(check);
     struct pr_image image = check->image;
     unsigned reported = 0;
 
     memset(&check->task, 0, sizeof(check->task));
     if (!check_extents(check, descriptor))
         return false;
+    check->heard = false;
     for (; reported < FIELDS_REPORTED; reported++) {
         struct pr_problem problem = {0};
 
-        if (pr_task_decode(&check->td, &image, &check->task, &problem))
+        if (pr_task_decode_lenient(&check->td, &image, check->lenient ? &ignore : NULL, &check->task,
+                                   &problem))
             break;
+        check->heard = true;
         report(check, PR_FINDING_PROBLEM, descriptor, &problem);
         if (!repair(check, &image, &problem))
             return false;
@@ -319,11 +345,15 @@ static bool check_task(struct check *check, uint32_t descriptor)
 
 static void check_descriptor(struct check *check, const struct pr_chain_link *link)
 {
+    const struct pr_ignore ignore = ignore_of(check);
     struct pr_problem problem = {0};
     bool known;
 
     check->current = link->index;
-    if (!pr_td_read(check->bytes + link->offset, link->words, &check->td, &problem)) {
+    check->heard = false;
+    check->td.record_count = 0;
+    if (!pr_td_read_lenient(check->bytes + link->offset, link->words, check->lenient ? &ignore : NULL,
+                            &check->td, &problem)) {
         report(check, PR_FINDING_PROBLEM, link->index, &problem);
         if (check->flow) {
             check_framing(check, link, problem.offset);
@@ -384,6 +414,7 @@ bool pr_check_program(const struct pr_check_program *program, struct pr_flow *fl
                           .report = callback,
                           .context = context,
                           .clean = true,
+                          .lenient = program->lenient,
                           .flow = flow};
 
     pr_flow_begin(flow, &program->buffers, report_flow, &check);

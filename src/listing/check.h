@@ -22,6 +22,7 @@ struct pr_check_program {
     const uint8_t *text;
     size_t text_bytes;
     uint32_t first_words, count;
+    bool lenient; /* what a lenient machine ignores is a remark */
     struct pr_flow_buffers buffers;
 };
 

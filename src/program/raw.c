@@ -20,8 +20,7 @@ static const uint32_t known_sizes[] = {
 };
 /* The sizes that are always tried, for messages. */
 #define X(id, words, source) #words ", "
-#define TRIED                "Tried: " PR_RAW_SIZES(X)
-static const char tried[] = TRIED;
+static const char tried[] = "Tried: " PR_RAW_SIZES(X);
 #undef X
 #define X(id, words, source) \
     _Static_assert((words) > PR_TD_HEADER_WORDS && (words) <= PR_TD_WORDS_MAX, "a descriptor has this size");

@@ -13,7 +13,8 @@
 #include "tool/tool.h"
 
 const char tool_check_help[] =
-    "anemone check FILE|FOLDER [--raw] [--words N] [--descriptors N] [--recursive] [--json]\n\n"
+    "anemone check FILE|FOLDER [--raw] [--words N] [--descriptors N] [--recursive]\n"
+    "              [--lenient] [--json]\n\n"
     "Reads a program as the engine would and names everything that is wrong, not only the first:\n"
     "descriptors that loop or run out of the stream, sizes declared too large or too small, records\n"
     "outside the known registers, bits that no source explains, fields that contradict each other or\n"
@@ -28,6 +29,8 @@ const char tool_check_help[] =
     "                   by the records, which must be whole\n"
     "  --descriptors N  look at the first N only\n"
     "  --recursive      of a folder, also the files in the folders below\n"
+    "  --lenient        what a machine with --lenient ignores is a remark: bits and values that no source\n"
+    "                   explains. What was published to hang an M1 stays a problem\n"
     "  --json           the findings, or the rows of a folder, as JSON\n\n"
     "Of a folder, every file has a row: form, descriptors, problems, remarks, outcome. Files that are\n"
     "no program are skipped and counted.\n\n"
@@ -105,25 +108,25 @@ static void report(void *context, enum pr_finding finding, const struct pr_probl
     json_object_end(&r->json);
 }
 
-static int check_file(const char *path, const struct tool_asked *asked, bool as_json)
+static int check_file(const char *path, const struct tool_folder *how)
 {
     static struct tool_program program; /* too large for a stack; the command has one thread */
-    struct report r = {.as_json = as_json};
+    struct report r = {.as_json = how->as_json};
     struct tool_verdict verdict;
     uint8_t *bytes;
     size_t size;
 
     bytes = tool_file_read(path, TOOL_PROGRAM_BYTES_MAX, &size);
-    if (!bytes || !tool_program_take(path, bytes, size, asked, &program))
+    if (!bytes || !tool_program_take(path, bytes, size, &how->asked, &program))
         return TOOL_FAILURE;
-    if (as_json) {
+    if (how->as_json) {
         json_begin(&r.json, stdout);
         json_string(&r.json, "format", tool_form_name(program.form));
         json_array(&r.json, "findings");
     }
-    verdict = tool_judge(&program, report, &r);
+    verdict = tool_judge(&program, how->lenient, report, &r);
     base_free(program.bytes);
-    if (as_json) {
+    if (how->as_json) {
         json_array_end(&r.json);
         json_string(&r.json, "outcome", tool_outcome_word(verdict.worst));
         json_bool(&r.json, "good", verdict.problems == 0);
@@ -139,9 +142,13 @@ int tool_check(int argc, char **argv)
 {
     const char *words = NULL, *descriptors = NULL, *path;
     struct tool_folder how = {0};
-    const struct tool_option options[] = {
-        {"json", &how.as_json, NULL},        {"raw", &how.asked.raw, NULL},       {"words", NULL, &words},
-        {"descriptors", NULL, &descriptors}, {"recursive", &how.recursive, NULL}, {0}};
+    const struct tool_option options[] = {{"json", &how.as_json, NULL},
+                                          {"raw", &how.asked.raw, NULL},
+                                          {"words", NULL, &words},
+                                          {"descriptors", NULL, &descriptors},
+                                          {"recursive", &how.recursive, NULL},
+                                          {"lenient", &how.lenient, NULL},
+                                          {0}};
     unsigned count;
 
     if (!tool_words(argc, argv, options, &path, 1, &count))
@@ -152,5 +159,5 @@ int tool_check(int argc, char **argv)
     }
     if (!tool_asked_read(&how.asked, words, descriptors))
         return TOOL_USAGE;
-    return tool_folder_is(path) ? tool_folder_check(path, &how) : check_file(path, &how.asked, how.as_json);
+    return tool_folder_is(path) ? tool_folder_check(path, &how) : check_file(path, &how);
 }

@@ -182,7 +182,7 @@ static void judge_bytes(struct walk *w, uint8_t *bytes, size_t size)
     }
     row->form = program.form;
     row->descriptors = program.hwx.td_count;
-    row->verdict = tool_judge(&program, show_nothing, NULL);
+    row->verdict = tool_judge(&program, w->how->lenient, show_nothing, NULL);
     row_end(row, JUDGED, "");
     if (w->how->tasks)
         describe_task(&program, row);

@@ -11,6 +11,7 @@
 struct tool_folder {
     struct tool_asked asked;
     bool recursive;
+    bool lenient;
     bool as_json;
     bool tasks; /* rows show the task of the first descriptor */
 };

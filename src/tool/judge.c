@@ -15,15 +15,16 @@ struct judge {
 };
 
 /* The outcomes, the worst first. */
-static const enum pr_outcome order[] = {PR_OUTCOME_HANG,    PR_OUTCOME_FAULT,   PR_OUTCOME_FOREIGN,
-                                        PR_OUTCOME_STALE,   PR_OUTCOME_PARTIAL, PR_OUTCOME_UNKNOWN,
-                                        PR_OUTCOME_HARMLESS};
+static const enum pr_outcome order[] = {PR_OUTCOME_PUBLISHED_HANG, PR_OUTCOME_HANG,    PR_OUTCOME_FAULT,
+                                        PR_OUTCOME_FOREIGN,        PR_OUTCOME_STALE,   PR_OUTCOME_PARTIAL,
+                                        PR_OUTCOME_UNKNOWN,        PR_OUTCOME_HARMLESS};
 
 const char *tool_outcome_word(enum pr_outcome outcome)
 {
     switch (outcome) {
     case PR_OUTCOME_UNKNOWN: return "not known";
     case PR_OUTCOME_HANG: return "hangs";
+    case PR_OUTCOME_PUBLISHED_HANG: return "hangs on an M1 (published)";
     case PR_OUTCOME_FAULT: return "faults";
     case PR_OUTCOME_FOREIGN: return "runs with foreign bytes";
     case PR_OUTCOME_STALE: return "runs with stale bytes";
@@ -60,7 +61,8 @@ static void take(void *context, enum pr_finding finding, const struct pr_problem
     j->show(j->context, finding, problem);
 }
 
-struct tool_verdict tool_judge(const struct tool_program *program, pr_check_report show, void *context)
+struct tool_verdict tool_judge(const struct tool_program *program, bool lenient, pr_check_report show,
+                               void *context)
 {
     static struct pr_check_program judged;
     static struct pr_flow flow; /* too large for a stack; the command has one thread */
@@ -71,6 +73,7 @@ struct tool_verdict tool_judge(const struct tool_program *program, pr_check_repo
         take(&j, PR_FINDING_REMARK, &program->note[i]);
     pr_check_program_of(&judged, program->bytes, &program->hwx);
     judged.buffers.known = program->buffers;
+    judged.lenient = lenient;
     (void)pr_check_program(&judged, &flow, take, &j);
     return j.verdict;
 }

@@ -11,8 +11,12 @@ struct tool_verdict {
     enum pr_outcome worst; /* of the problems; HARMLESS when there is none */
 };
 
-/* Calls `show` for every finding, the file's own remarks first: those are of kind NONE. */
-struct tool_verdict tool_judge(const struct tool_program *program, pr_check_report show, void *context);
+/*
+ * Calls `show` for every finding, the file's own remarks first: those are of kind NONE. `lenient`: what a
+ * lenient machine ignores is a remark.
+ */
+struct tool_verdict tool_judge(const struct tool_program *program, bool lenient, pr_check_report show,
+                               void *context);
 
 /* The outcome in a word or two, for a column: "hangs". */
 const char *tool_outcome_word(enum pr_outcome outcome);

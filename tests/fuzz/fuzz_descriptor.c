@@ -4,7 +4,7 @@
  * registers set, no byte outside what the page table grants changes, and the next good request runs. Before
  * that they go through check and inspect, as a file would.
  *
- * Input: word 0 low 9 bits: size of the first descriptor in words - 1;
+ * Input: word 0 low 9 bits: size of the first descriptor in words - 1; bit 15: the machine is lenient;
  * high half: descriptor count; then the stream.
  */
 #include <stdint.h>
@@ -57,9 +57,13 @@ static void enable(struct rig *r)
     write_tm(r, 0x0c, 0x1000);
 }
 
-static void make(struct rig *r)
+static void make(struct rig *r, uint32_t lenient)
 {
-    struct ane_machine_config config = {.size = sizeof(config), .dram_bytes = 4u << 20, .max_work = 1u << 20};
+    struct ane_machine_config config = {.size = sizeof(config),
+                                        .page_table = ANE_PAGE_TABLE_SEED,
+                                        .dram_bytes = 4u << 20,
+                                        .max_work = 1u << 20,
+                                        .lenient = lenient};
 
     r->map.size = sizeof(r->map);
     if (ane_machine_create(&config, &r->machine) || ane_machine_map(r->machine, &r->map) ||
@@ -109,15 +113,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct rig rig;
+    static struct rig rigs[2];
     static struct pr_check_program program;
+    struct rig *rig;
     uint32_t head;
 
-    if (!rig.machine)
-        make(&rig);
     if (size < 4)
         return 0;
     memcpy(&head, data, 4);
+    rig = &rigs[head >> 15 & 1];
+    if (!rig->machine)
+        make(rig, head >> 15 & 1);
     size -= 4;
     if (size > TEXT_PAGES * PAGE)
         size = TEXT_PAGES * PAGE;
@@ -125,19 +131,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .text = data + 4, .text_bytes = size, .first_words = (head & 0x1ff) + 1, .count = head >> 16 & 15};
     judge(&program);
     for (unsigned i = 0; i < RIG_PAGES; i++)
-        memset(page_at(&rig, i, 1), i == 0 || i == DATA - 1 || i == END ? CANARY : 0, PAGE);
-    memcpy(page_at(&rig, TEXT, TEXT_PAGES), data + 4, size);
-    push(&rig, (head & 0x1ff) + 1, head >> 16 & 15);
-    if (ane_machine_run(rig.machine, 1000000000000ull) < 0)
+        memset(page_at(rig, i, 1), i == 0 || i == DATA - 1 || i == END ? CANARY : 0, PAGE);
+    memcpy(page_at(rig, TEXT, TEXT_PAGES), data + 4, size);
+    push(rig, (head & 0x1ff) + 1, head >> 16 & 15);
+    if (ane_machine_run(rig->machine, 1000000000000ull) < 0)
         abort();
-    if (!(ane_machine_read32(rig.machine, rig.map.task_manager + 0x54) & 1) &&
-        ane_machine_read32(rig.machine, rig.map.task_manager + 0x58) == 0x22222222)
+    if (!(ane_machine_read32(rig->machine, rig->map.task_manager + 0x54) & 1) &&
+        ane_machine_read32(rig->machine, rig->map.task_manager + 0x58) == 0x22222222)
         abort(); /* stuck without a reason */
-    check_canary(&rig, 0);
-    check_canary(&rig, DATA - 1);
-    check_canary(&rig, END);
-    power_cycle(&rig);
-    if (!(ane_machine_read32(rig.machine, rig.map.task_manager + 0x54) & 1))
+    check_canary(rig, 0);
+    check_canary(rig, DATA - 1);
+    check_canary(rig, END);
+    power_cycle(rig);
+    if (!(ane_machine_read32(rig->machine, rig->map.task_manager + 0x54) & 1))
         abort();
     return 0;
 }

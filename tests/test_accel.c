@@ -20,17 +20,20 @@ static uint64_t counter(const struct accelrig *rig, const char *name)
     return ane_machine_counter(acc_device_machine(rig->device), name);
 }
 
+static const struct ane_machine_config boards[] = {
+    {.size = sizeof(boards[0]), .chip = ANE_CHIP_T8103, .strict_tlb = 1},
+    {.size = sizeof(boards[0]), .chip = ANE_CHIP_T6000, .strict_tlb = 1},
+};
+#define BOARDS (sizeof(boards) / sizeof(boards[0]))
+
 static void adds(void **state)
 {
-    static const uint32_t chips[] = {ANE_CHIP_T8103, ANE_CHIP_T6000};
-
     (void)state;
-    for (unsigned i = 0; i < 2; i++) {
-        const struct ane_machine_config config = {.size = sizeof(config), .chip = chips[i], .strict_tlb = 1};
+    for (unsigned i = 0; i < BOARDS; i++) {
         struct accelrig rig;
         struct accelrig_sum sum;
 
-        accelrig_start(&rig, &config);
+        accelrig_start(&rig, &boards[i]);
         accelrig_sum_make(&rig, &sum);
         for (unsigned seed = 0; seed < 10; seed++)
             accelrig_sum_check(&rig, &sum, seed);
@@ -86,14 +89,13 @@ static void expect_words(const struct accelrig *rig, const char *const words[])
 }
 
 /* A word that no source explains is refused, and its queue never becomes idle. */
-static void hang(void **state)
+static void hang_on(const struct ane_machine_config *board)
 {
     struct accelrig rig;
     struct accelrig_sum sum;
     uint32_t word;
 
-    (void)state;
-    accelrig_start(&rig, NULL);
+    accelrig_start(&rig, board);
     accelrig_sum_make(&rig, &sum);
     word = accelrig_sum_word(&sum, TD_CFG);
     for (unsigned i = 1; i <= 3; i++) {
@@ -105,7 +107,7 @@ static void hang(void **state)
         snprintf(process, sizeof(process), "process %d:", rig.client.process);
         expect_words(&rig, (const char *const[]){process, "ETIMEDOUT", "descriptor  0 (from 0)",
                                                  "byte 0x0 of the btsp buffer (handle 2)", "byte 0x15c",
-                                                 "reason ", "on an M1 ", "what to do ", NULL});
+                                                 "Common.Cfg", "reason ", "on an M1 ", "what to do ", NULL});
         accelrig_sum_patch(&sum, TD_CFG, word);
         accelrig_sum_check(&rig, &sum, i);
     }
@@ -113,14 +115,20 @@ static void hang(void **state)
     accelrig_stop(&rig);
 }
 
+static void hang(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < BOARDS; i++)
+        hang_on(&boards[i]);
+}
+
 /* The source is a page behind the end of the last buffer that is mapped. */
-static void fault(void **state)
+static void fault_on(const struct ane_machine_config *board)
 {
     struct accelrig rig;
     struct accelrig_sum sum;
 
-    (void)state;
-    accelrig_start(&rig, NULL);
+    accelrig_start(&rig, board);
     accelrig_sum_make(&rig, &sum);
     for (unsigned i = 1; i <= 3; i++) {
         /* a is the third of five buffers of a page: its byte 0x10000 is a page behind the fifth's end */
@@ -137,7 +145,14 @@ static void fault(void **state)
     accelrig_stop(&rig);
 }
 
-/* Buffers are adjacent, so that a small overrun does not fault (lnx): a's bytes run on into b. */
+static void fault(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < BOARDS; i++)
+        fault_on(&boards[i]);
+}
+
+/* Buffers are adjacent, so that a small overrun does not fault (drv): a's bytes run on into b. */
 static void overrun(void **state)
 {
     struct accelrig rig;

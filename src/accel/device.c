@@ -109,10 +109,13 @@ static void bring_up(const struct acc_device *d)
 int acc_device_create(const struct acc_device_config *config, struct acc_device **device,
                       struct base_error *error)
 {
-    struct acc_device *d = base_alloc(sizeof(*d));
+    struct acc_device *d;
     int status;
 
     *device = NULL;
+    if (config->machine && config->machine->firmware)
+        return base_fail(error, EINVAL, "The accelerator's machine is a bare one; firmware must be 0.");
+    d = base_alloc(sizeof(*d));
     if (!d)
         return base_fail(error, ENOMEM, "No memory for the accelerator's device.");
     d->report = config->report;

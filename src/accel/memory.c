@@ -2,8 +2,8 @@
 /*
  * Every description of the file is made by opening it through /proc, our own too: the kernel does not count
  * the one that memfd_create makes among those open for writing. So a write lease on our own is granted
- * exactly while no other is open, for reading or writing; a mapping holds the description it was made from. The
- * engine's banks hold copies of our own.
+ * exactly while no other is open, for reading or writing; a mapping holds the description it was made from.
+ * The engine's banks hold copies of our own.
  */
 #include "accel/memory.h"
 

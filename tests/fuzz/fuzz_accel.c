@@ -3,10 +3,10 @@
  * Any sequence of ioctls on a node, with any bytes: an errno, never a crash; and a request of another file is
  * right afterwards.
  *
- * Input: records of a byte that says what, a byte with a length, and so many bytes. What: the number of a call
- * of `requests`, whose struct begins with these bytes; PATCH, which writes them into the descriptor of a good
- * request, at an offset that is their first two; or CHANGED, a good request whose struct is changed by them in
- * the same way.
+ * Input: records of a byte that says what, a byte with a length, and so many bytes. What: the number of a
+ * call of `requests`, whose struct begins with these bytes; PATCH, which writes them into the descriptor of a
+ * good request, at an offset that is their first two; or CHANGED, a good request whose struct is changed by
+ * them in the same way.
  */
 #include <string.h>
 #include <sys/mman.h>

@@ -222,11 +222,15 @@ static void test_python(void **state)
 /* The debugger itself runs without the library. */
 static void test_debugger(void **state)
 {
-    const char *const words[] = {
-        "env",     "-u",     "LD_PRELOAD", "gdb",
-        "-nx",     "-batch", "-ex",        "set environment LD_PRELOAD " TEST_PRELOAD,
-        "-ex",     "run",    "--args",     TEST_CLIENT_A,
-        text_path, "run",    NULL};
+    const char *const words[] = {"env",        "-u",
+                                 "LD_PRELOAD", "gdb",
+                                 "-nx",        "-batch",
+                                 "-iex",       "set auto-solib-add off",
+                                 "-ex",        "set environment LD_PRELOAD " TEST_PRELOAD,
+                                 "-ex",        "run",
+                                 "--args",     TEST_CLIENT_A,
+                                 text_path,    "run",
+                                 NULL};
     int status;
 
     (void)state;

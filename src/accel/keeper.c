@@ -87,16 +87,17 @@ static _Noreturn void be_program(const struct acc_keeper *keeper, pid_t parent)
 }
 
 /* The parent of a process: the second word after the name, which is in parentheses and may have any bytes. */
-static pid_t parent_of(const char *process)
+static pid_t parent_of(int proc, const char *process)
 {
-    char path[64] = "/proc/", text[STAT_ROOM];
+    int folder = openat(proc, process, O_PATH | O_CLOEXEC), file;
+    char text[STAT_ROOM];
     const char *end;
     ssize_t size;
-    int file;
 
-    strncat(path, process, 16);
-    strcat(path, "/stat");
-    file = open(path, O_RDONLY | O_CLOEXEC);
+    if (folder < 0)
+        return 0;
+    file = openat(folder, "stat", O_RDONLY | O_CLOEXEC);
+    close(folder);
     if (file < 0)
         return 0;
     size = read(file, text, sizeof(text) - 1);
@@ -128,7 +129,7 @@ static void kill_children(void)
         for (long at = 0; at < size; at += ((struct entry *)(room + at))->size) {
             const char *name = ((struct entry *)(room + at))->name;
 
-            if (name[0] >= '1' && name[0] <= '9' && parent_of(name) == self)
+            if (name[0] >= '1' && name[0] <= '9' && parent_of(folder, name) == self)
                 kill((pid_t)strtol(name, NULL, 10), SIGKILL);
         }
     close(folder);

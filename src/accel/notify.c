@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads take turns: one receives, the others wait for their turn or give an answer that waits for the
- * engine. A thread that is about to give such an answer first lets another receive, and makes one when none
- * is idle; at the limit, or without memory for one, it answers and keeps receiving, so that calls are late
- * and not lost.
+ * All threads wait for the listener in one epoll, edge-triggered: a call wakes one of them. The epoll does
+ * not count calls, so a thread that has received one looks whether more wait, and arms the epoll again for
+ * the next thread if so. Then it may take as long as it likes. A thread that is about to wait for the engine
+ * makes another when no other is free; at the limit, or without memory for one, calls are late and not lost.
  */
 #include "accel/notify.h"
 
@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -19,7 +20,7 @@
 #include "accel/answer.h"
 #include "accel/launch.h"
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/packet.h"
 
 /* Linux 6.6: a call wakes its receiver on the same processor, and is woken there. Older headers lack it. */
 #ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
@@ -34,21 +35,18 @@
 
 struct notify {
     struct acc_table *table;
-    int listener, stop; /* stop: an eventfd */
+    int listener, stop, epoll; /* stop: an eventfd */
 
-    /* Guards what follows. */
+    /* Guards what follows, and receiving: what poll has seen is there until it is received. */
     pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool receiving; /* a thread does */
-    bool ended;
-    unsigned idle; /* threads that receive next, or are about to wait for it */
+    unsigned free; /* threads that do not wait for the engine */
     unsigned count;
     pthread_t thread[THREADS_MAX];
 };
 
 static void *serve(void *argument);
 
-/* With the lock held. No signal is delivered to a thread of this kind: the mask is that of its maker. */
+/* With the lock held. No signal is delivered to a thread of this kind. */
 static bool add_thread(struct notify *notify)
 {
     sigset_t all, before;
@@ -63,124 +61,142 @@ static bool add_thread(struct notify *notify)
     if (error)
         return false;
     notify->count++;
-    notify->idle++;
+    notify->free++;
     return true;
 }
 
-/* False when all have ended. */
-static bool become_receiver(struct notify *notify)
+/* Before waiting for the engine. */
+static void go_away(struct notify *notify)
 {
-    bool ended;
-
     pthread_mutex_lock(&notify->lock);
-    while (notify->receiving && !notify->ended)
-        pthread_cond_wait(&notify->changed, &notify->lock);
-    notify->idle--;
-    ended = notify->ended;
-    notify->receiving = true;
+    if (--notify->free == 0)
+        (void)add_thread(notify);
     pthread_mutex_unlock(&notify->lock);
-    return !ended;
 }
 
 /*
- * A thread counts as idle before it sends its answer: the program may make its next call before the thread
+ * A thread counts as free before it sends its answer: the program may make its next call before the thread
  * has come back, and another one would be made each time.
  */
-static void become_idle(struct notify *notify)
+static void come_back(struct notify *notify)
 {
     pthread_mutex_lock(&notify->lock);
-    notify->idle++;
+    notify->free++;
     pthread_mutex_unlock(&notify->lock);
 }
 
-/* False: there is no other thread, and the caller goes on receiving after its answer. */
-static bool hand_over(struct notify *notify)
+static short pending(const struct notify *notify)
 {
-    bool handed;
+    struct pollfd look = {.fd = notify->listener, .events = POLLIN};
 
+    return poll(&look, 1, 0) == 1 ? look.revents : 0;
+}
+
+/* Registers the listener; with EPOLL_CTL_MOD, what waits there already wakes a thread. */
+static int arm(const struct notify *notify, int operation)
+{
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.fd = notify->listener};
+
+    return epoll_ctl(notify->epoll, operation, notify->listener, &event);
+}
+
+/* What came of an attempt: a call, none, or the end, when no process is under the filter any more. */
+enum attempt { GOT_CALL, GOT_NONE, GOT_END };
+
+/* A call whose program was killed in the meantime is gone: ENOENT. */
+static enum attempt try_receive(struct notify *notify, union acc_notice *notice)
+{
+    enum attempt attempt = GOT_NONE;
+    short seen;
+
+    memset(notice, 0, sizeof(*notice));
     pthread_mutex_lock(&notify->lock);
-    handed = notify->idle || add_thread(notify);
-    if (handed) {
-        notify->receiving = false;
-        pthread_cond_signal(&notify->changed);
+    seen = pending(notify);
+    if (seen & POLLIN) {
+        if (!ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_RECV, &notice->call))
+            attempt = GOT_CALL;
+        if (pending(notify) & POLLIN)
+            (void)arm(notify, EPOLL_CTL_MOD);
+    } else if (seen) {
+        attempt = GOT_END;
     }
     pthread_mutex_unlock(&notify->lock);
-    return handed;
+    return attempt;
 }
 
-static void end(struct notify *notify)
-{
-    pthread_mutex_lock(&notify->lock);
-    notify->ended = true;
-    pthread_cond_broadcast(&notify->changed);
-    pthread_mutex_unlock(&notify->lock);
-}
-
-/* The next call, or false at the end. One whose program was killed in the meantime is gone: ENOENT. */
+/* The next call, or false at the end. */
 static bool receive(struct notify *notify, union acc_notice *notice)
 {
-    struct pollfd wait[2] = {{.fd = notify->listener, .events = POLLIN},
-                             {.fd = notify->stop, .events = POLLIN}};
-
     for (;;) {
-        if (poll(wait, 2, -1) < 0)
+        struct epoll_event event;
+        enum attempt attempt;
+
+        if (epoll_wait(notify->epoll, &event, 1, -1) != 1)
             continue;
-        if (wait[1].revents)
+        if (event.data.fd == notify->stop)
             return false;
-        memset(notice, 0, sizeof(*notice));
-        if ((wait[0].revents & POLLIN) && !ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_RECV, &notice->call))
-            return true;
-        if (!(wait[0].revents & POLLIN))
-            return false; /* no process is under the filter any more */
+        attempt = try_receive(notify, notice);
+        if (attempt != GOT_NONE)
+            return attempt == GOT_CALL;
     }
 }
 
 static void *serve(void *argument)
 {
     struct notify *notify = argument;
+    struct acc_answer answer;
+    union acc_notice notice;
 
-    while (become_receiver(notify)) {
-        bool handed = false;
-
-        while (!handed) {
-            struct acc_answer answer;
-            union acc_notice notice;
-
-            if (!receive(notify, &notice)) {
-                end(notify);
-                return NULL;
-            }
-            acc_answer_prepare(&answer, notify->table, notify->listener, &notice.call);
-            handed = answer.waits && hand_over(notify);
-            acc_answer_work(&answer);
-            if (handed)
-                become_idle(notify);
-            acc_answer_send(&answer);
-        }
+    while (receive(notify, &notice)) {
+        acc_answer_prepare(&answer, notify->table, notify->listener, &notice.call);
+        if (answer.waits)
+            go_away(notify);
+        acc_answer_work(&answer);
+        if (answer.waits)
+            come_back(notify);
+        acc_answer_send(&answer);
     }
     return NULL;
 }
 
+/* A thread makes another only for a call, and those are over when all processes have ended. */
 static void stop_threads(struct notify *notify)
 {
     unsigned count;
 
-    end(notify);
     eventfd_write(notify->stop, 1);
-    pthread_mutex_lock(&notify->lock);
-    count = notify->count; /* a thread makes another only while it receives */
-    pthread_mutex_unlock(&notify->lock);
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0;; i++) {
+        pthread_mutex_lock(&notify->lock);
+        count = notify->count;
+        pthread_mutex_unlock(&notify->lock);
+        if (i == count)
+            return;
         pthread_join(notify->thread[i], NULL);
+    }
+}
+
+static int make_epoll(struct notify *notify)
+{
+    struct epoll_event stop = {.events = EPOLLIN};
+
+    if (!base_alloc_allowed())
+        return -EMFILE;
+    notify->stop = eventfd(0, EFD_CLOEXEC);
+    notify->epoll = epoll_create1(EPOLL_CLOEXEC);
+    stop.data.fd = notify->stop;
+    if (notify->stop < 0 || notify->epoll < 0 ||
+        epoll_ctl(notify->epoll, EPOLL_CTL_ADD, notify->stop, &stop) || arm(notify, EPOLL_CTL_ADD))
+        return -errno;
+    return 0;
 }
 
 static int start_threads(struct notify *notify, struct base_error *error)
 {
     bool made = true;
+    int status = make_epoll(notify);
 
-    notify->stop = base_alloc_allowed() ? eventfd(0, EFD_CLOEXEC) : -1;
-    if (notify->stop < 0)
-        return base_fail(error, EMFILE, "No file descriptor is left for the notifier.");
+    if (status)
+        return base_fail(error, -status, "The notifier cannot wait for calls: %s.", strerror(-status));
     pthread_mutex_lock(&notify->lock);
     for (unsigned i = 0; i < THREADS_FIRST && made; i++)
         made = add_thread(notify);
@@ -238,19 +254,15 @@ int acc_notify_possible(struct base_error *error)
 
 int acc_notify_run(struct acc_table *table, char *const argv[], int *status, struct base_error *error)
 {
-    struct notify notify = {.table = table,
-                            .listener = -1,
-                            .stop = -1,
-                            .lock = PTHREAD_MUTEX_INITIALIZER,
-                            .changed = PTHREAD_COND_INITIALIZER};
-    struct acc_launch launch;
+    struct notify notify = {
+        .table = table, .listener = -1, .stop = -1, .epoll = -1, .lock = PTHREAD_MUTEX_INITIALIZER};
+    struct acc_launch launch = {.listener = -1};
     int result = begin(&launch, argv, error);
 
     if (result)
         return result;
     result = run(&notify, &launch, argv, status, error);
-    if (notify.stop >= 0)
-        close(notify.stop);
+    base_packet_close((int[]){notify.stop, notify.epoll}, 2);
     acc_launch_end(&launch);
     return result;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Published experiments on an M1: every single-register change of experiments.def, run by the bare driver on a
- * machine of its own and compared with what was published. Those that do not agree are listed here with the
+ * Published experiments on an M1: every single-register change of experiments.def, run by the bare driver on
+ * a machine of its own and compared with what was published. Those that do not agree are listed here with the
  * reason. Then the programs that run on an M1, and what a lenient machine runs.
  */
 #include "support.h"
@@ -225,7 +225,7 @@ static void every_experiment(void **state)
     assert_int_equal(agreed[PR_SERIES_EXPT2], 98 - sizeof(apart) / sizeof(apart[0]));
 }
 
-/* What hangs an M1 says so: as a judgement of the stream, and in the machine's sentence where a rule has it. */
+/* What hangs an M1 is said to: by the judgement of the stream. */
 static void take_outcome(void *context, enum pr_finding finding, const struct pr_problem *problem)
 {
     (void)finding;

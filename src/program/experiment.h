@@ -56,8 +56,8 @@ enum {
 void pr_experiment_descriptor(uint8_t words[4 * PR_TD_WORDS_FULL]);
 
 /*
- * The whole word `value` of the register at `address`, in a task of the neural engine or of the planar one, is
- * one that was seen to run on an M1.
+ * The whole word `value` of the register at `address`, in a task of the neural engines or of the planar one,
+ * is one that was seen to run on an M1.
  */
 bool pr_experiment_explains(uint32_t address, uint32_t value, bool planar);
 /* It was seen to hang one, in a task of the neural engine. */

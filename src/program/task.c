@@ -253,8 +253,8 @@ static const struct memory_fields destination_memory = {
 };
 
 /*
- * SourceCfg 0 says "resident in L2", but a published experiment shows that a neural task with the source's DMA
- * enabled reads its source by DMA all the same. Apple's compiler never writes it so.
+ * SourceCfg 0 says "resident in L2", but a published experiment shows that a neural task with the source's
+ * DMA enabled reads its source by DMA all the same. Apple's compiler never writes it so.
  */
 static bool source_cfg_is_zero(const struct pr_decoder *d)
 {
@@ -496,8 +496,8 @@ static void set_kept_extents(struct pr_tensor *t, uint32_t broadcast)
 }
 
 /*
- * ChCfg 0 names 8-bit elements. With fp16 memory on both sides a published experiment shows what a bypass then
- * does: elements pass unchanged, without ReLU.
+ * ChCfg 0 names 8-bit elements. With fp16 memory on both sides a published experiment shows what a bypass
+ * then does: elements pass unchanged, without ReLU.
  */
 static bool is_raw(const struct pr_decoder *d)
 {

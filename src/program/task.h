@@ -25,8 +25,8 @@ enum pr_axis { PR_AXIS_W, PR_AXIS_H, PR_AXIS_D, PR_AXIS_C, PR_AXIS_G, PR_AXES };
 #define PR_ENGINES_MAX 16u
 #define PR_ROW_ALIGN   64u /* granule of DRAM row tails */
 /*
- * Bytes of a source's row that are staged in L2 at a time; a shorter row is staged whole. Programs of Apple's
- * compiler have this SourceChannelStride, or the row rounded up to 16 bytes.
+ * Bytes of a source's row that are staged in L2 at a time when ShMin is 0; a shorter row is staged whole.
+ * Programs of Apple's compiler then have this SourceChannelStride, or the row rounded up to 16 bytes.
  */
 #define PR_STRIP_BYTES 0x100u
 
@@ -162,10 +162,10 @@ bool pr_task_decode(const struct pr_td *td, const struct pr_image *image, struct
                     struct pr_problem *problem);
 
 /*
- * The same, leniently: values that no public source explains are reported to `ignore`, and the task is decoded
- * as if the field had its usual value. What contradicts itself, exceeds a limit or was published to hang an M1
- * still fails, and so does a value without which there is no task (an unknown OpMode). `ignore` NULL: as
- * above.
+ * The same, leniently: values that no public source explains are reported to `ignore`, and the task is
+ * decoded as if the field had its usual value. What contradicts itself, exceeds a limit or was published to
+ * hang an M1 still fails, and so does a value without which there is no task (an unknown OpMode). `ignore`
+ * NULL: as above.
  */
 bool pr_task_decode_lenient(const struct pr_td *td, const struct pr_image *image,
                             const struct pr_ignore *ignore, struct pr_task *task, struct pr_problem *problem);

@@ -184,8 +184,8 @@ static bool decode_kernel(const struct pr_decoder *d)
 }
 
 /*
- * A bypass does not add AccBias: published experiments change it and the result stays the same, while programs
- * of Apple's compiler that add one have another OpMode.
+ * A bypass does not add AccBias: published experiments change it and the result stays the same, while
+ * programs of Apple's compiler that add one have another OpMode.
  */
 static bool decode_biases(const struct pr_decoder *d)
 {
@@ -284,15 +284,18 @@ static bool check_product(const struct pr_decoder *d)
                                            "a product is decoded over the channels of UnicastCin only");
 }
 
-/* The strip is smaller than what the DMA puts there. In L2 a channel follows the row of the one before. */
+/*
+ * The strip in L2 is shorter than the row that the DMA puts there. Known for one row that is staged whole; a
+ * wider source, or one with a minimum strip height (ShMin), has narrower strips in Apple's programs.
+ */
 static bool strip_is_short(const struct pr_decoder *d)
 {
     const struct pr_tensor *t = &d->task->src[0];
     uint32_t row = d->in[PR_AXIS_W] * pr_format_bytes(t->format);
-    uint32_t stride = pr_decode_get(d, PR_F_L2_SRC_CHANNEL) << PR_L2_SHIFT;
 
     return t->home == PR_HOME_DRAM && !t->keep && t->format == PR_FP16 && t->interleave == 1 &&
-           stride < (row < PR_STRIP_BYTES ? row : PR_STRIP_BYTES);
+           d->in[PR_AXIS_H] == 1 && row <= PR_STRIP_BYTES && !pr_decode_get(d, PR_F_SH_MIN) &&
+           pr_decode_get(d, PR_F_L2_SRC_CHANNEL) << PR_L2_SHIFT < row;
 }
 
 #define HANGS "; this hangs an M1 (published)"
@@ -315,9 +318,7 @@ static bool check_hangs(const struct pr_decoder *d)
         return pr_decode_refuse_hang(d, PR_F_RESULT_TYPE,
                                      "the result stays in L2, but its DMA is enabled and waits for it" HANGS);
     if (strip_is_short(d))
-        return pr_decode_refuse_hang(
-            d, PR_F_L2_SRC_CHANNEL,
-            "a row of the source, or 0x100 bytes of a longer one, does not fit" HANGS);
+        return pr_decode_refuse_hang(d, PR_F_L2_SRC_CHANNEL, "the one row of the source does not fit" HANGS);
     return true;
 }
 

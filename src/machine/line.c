@@ -227,3 +227,24 @@ int ane_machine_line_eventfd(struct ane_machine *machine, enum ane_line line, in
     mach_leave(machine);
     return status;
 }
+
+static int line_level(struct ane_machine *machine, enum ane_line line)
+{
+    bool level;
+
+    if (!mach_enter(machine))
+        return 0;
+    level = soc_lines_level(&machine->lines, board_line[line]);
+    mach_leave(machine);
+    return level;
+}
+
+int ane_machine_interrupt(struct ane_machine *machine)
+{
+    return line_level(machine, ANE_LINE_ENGINE);
+}
+
+int ane_machine_dart_interrupt(struct ane_machine *machine)
+{
+    return line_level(machine, ANE_LINE_DART);
+}

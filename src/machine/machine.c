@@ -596,27 +596,6 @@ uint64_t ane_machine_now(struct ane_machine *machine)
     return now;
 }
 
-static int line_level(struct ane_machine *machine, unsigned line)
-{
-    bool level;
-
-    if (!mach_enter(machine))
-        return 0;
-    level = soc_lines_level(&machine->lines, line);
-    mach_leave(machine);
-    return level;
-}
-
-int ane_machine_interrupt(struct ane_machine *machine)
-{
-    return line_level(machine, MACH_LINE_ENGINE);
-}
-
-int ane_machine_dart_interrupt(struct ane_machine *machine)
-{
-    return line_level(machine, MACH_LINE_DART);
-}
-
 uint64_t ane_machine_trace_hash(struct ane_machine *machine)
 {
     uint64_t hash;

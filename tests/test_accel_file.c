@@ -68,7 +68,7 @@ static void unknown(void **state)
     accelrig_stop(&rig);
 }
 
-static void version(void **state)
+static void version_strings(void **state)
 {
     char name[16], date[16], description[64];
     struct acc_abi_version call;
@@ -109,6 +109,7 @@ static void copies(void **state)
 {
     struct acc_abi_bo_init call = {.size = 1};
     struct acc_abi_bo_free end = {.handle = 1};
+    struct acc_abi_version version;
     struct accelrig rig;
 
     (void)state;
@@ -120,6 +121,11 @@ static void copies(void **state)
     end.pad = 0;
     assert_int_equal(accelrig_ioctl(&rig, BO_FREE & ~(_IOC_READ << _IOC_DIRSHIFT), &end), 0);
     assert_int_equal(accelrig_ioctl(&rig, BO_FREE & ~(_IOC_READ << _IOC_DIRSHIFT), &end), -EINVAL);
+    /* without _IOC_WRITE nothing is copied in, and the answer overwrites what is there */
+    memset(&version, 7, sizeof(version));
+    assert_int_equal(accelrig_ioctl(&rig, VERSION & ~(_IOC_WRITE << _IOC_DIRSHIFT), &version), 0);
+    assert_int_equal(version.major, 0);
+    assert_int_equal(version.name_length, 3);
     accelrig_stop(&rig);
 }
 
@@ -518,7 +524,7 @@ static void random_calls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers),       cmocka_unit_test(unknown),  cmocka_unit_test(version),
+        cmocka_unit_test(numbers),       cmocka_unit_test(unknown),  cmocka_unit_test(version_strings),
         cmocka_unit_test(copies),        cmocka_unit_test(sizes),    cmocka_unit_test(handles),
         cmocka_unit_test(submit_errors), cmocka_unit_test(outlives), cmocka_unit_test(freed_limit),
         cmocka_unit_test(unused),        cmocka_unit_test(table),    cmocka_unit_test(exhausted),

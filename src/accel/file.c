@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests are found as DRM's core finds them (lnx), by number and size. The program's struct is copied in
- * once; what the call makes of the copy is copied out, also after an error. The direction bits of the
+ * once; what the call changes in the copy is copied out, also after an error. The direction bits of the
  * program's own number say which of the two happen.
  */
 #include "accel/file.h"
@@ -288,7 +288,7 @@ static int nn_exec(struct acc_file *file, union arguments *arguments, const stru
     return acc_network_exec(&file->networks, &arguments->nn_handle, client);
 }
 
-#define NUMBER(request) ((request) & ~(uint32_t)(_IOC_DIRMASK << _IOC_DIRSHIFT))
+#define NUMBER(request) ((request) & ~((uint32_t)_IOC_DIRMASK << _IOC_DIRSHIFT))
 
 static const struct {
     uint32_t request;
@@ -325,7 +325,7 @@ int acc_file_ioctl(struct acc_file *file, uint32_t request, uint64_t argument,
     status = calls[i].call(file, &arguments, client);
     pthread_mutex_unlock(&file->lock);
     /* The kernel writes it in any case; that differs only in memory that the program cannot write. */
-    if (both & _IOC_READ && memcmp(&given, &arguments, bytes) != 0 &&
+    if (both & _IOC_READ && (!(both & _IOC_WRITE) || memcmp(&given, &arguments, bytes) != 0) &&
         client->write(client->context, argument, &arguments, bytes))
         return -EFAULT;
     return status;

@@ -43,7 +43,7 @@ static bool same(const char *path, const char *node)
     do {
         length = component(&path);
         wanted = component(&node);
-        if (length != wanted || memcmp(path, node, length))
+        if (length != wanted || memcmp(path, node, length) != 0)
             return false;
         path += length;
         node += wanted;

@@ -104,7 +104,7 @@ void accelrig_buffer_end(struct accelrig *rig, struct accelrig_buffer *buffer)
 
 void accelrig_sum_make(struct accelrig *rig, struct accelrig_sum *sum)
 {
-    static struct test_program program;
+    struct test_program program;
     const struct td_shape shape = {1, ACCELRIG_CHANNELS, 1, ACCELRIG_WIDTH};
     uint32_t word;
 

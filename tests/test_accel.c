@@ -173,6 +173,33 @@ static void overrun(void **state)
     accelrig_stop(&rig);
 }
 
+/* The two mistakes that programs make most: an empty btsp buffer, and a tile without a handle. */
+static void mistakes(void **state)
+{
+    struct accelrig rig;
+    struct accelrig_sum sum;
+    struct acc_abi_submit call;
+    uint8_t first[TD_BYTES];
+
+    (void)state;
+    accelrig_start(&rig, NULL);
+    accelrig_sum_make(&rig, &sum);
+    memcpy(first, sum.first.map, TD_BYTES);
+    memset(sum.first.map, 0, TD_BYTES);
+    sum.first.map[2] = 0x40; /* libane writes the network's number */
+    assert_int_equal(accelrig_ioctl(&rig, (uint32_t)ACC_IOCTL_SUBMIT, &sum.call), -ETIMEDOUT);
+    expect_words(&rig, (const char *const[]){"The first descriptor is empty", "0x800", "0x1000", NULL});
+    memcpy(sum.first.map, first, TD_BYTES);
+    call = sum.call;
+    call.handles[ACCELRIG_TILE_A] = 0;
+    assert_int_equal(accelrig_ioctl(&rig, (uint32_t)ACC_IOCTL_SUBMIT, &call), -ETIMEDOUT);
+    assert_null(strstr(rig.report, "The first descriptor is empty"));
+    expect_words(&rig, (const char *const[]){"a tile without a handle has the base address 0", NULL});
+    accelrig_sum_check(&rig, &sum, 1);
+    accelrig_sum_end(&rig, &sum);
+    accelrig_stop(&rig);
+}
+
 static unsigned entries(const char *folder)
 {
     DIR *at = opendir(folder);
@@ -290,9 +317,9 @@ static void threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(adds),    cmocka_unit_test(compiled_program), cmocka_unit_test(hang),
-        cmocka_unit_test(fault),   cmocka_unit_test(overrun),          cmocka_unit_test(no_growth),
-        cmocka_unit_test(threads),
+        cmocka_unit_test(adds),      cmocka_unit_test(compiled_program), cmocka_unit_test(hang),
+        cmocka_unit_test(fault),     cmocka_unit_test(mistakes),         cmocka_unit_test(overrun),
+        cmocka_unit_test(no_growth), cmocka_unit_test(threads),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

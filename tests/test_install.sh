@@ -45,6 +45,10 @@ find "$work/root" -name 'anemone.service' -exec grep -h '^ExecStart=' {} + >"$wo
     [ "$(find "$work/root" -name 'anemone.socket' | wc -l)" -eq 2 ]
 report "units of a service manager start the command that was installed" $? "$work/log"
 
+preload=$("$command" accel --where 2>"$work/log") && [ "$(basename "$preload")" = libanemone-accel.so ] &&
+    LD_PRELOAD="$preload" sh -c 'test -c /dev/accel/accel0' 2>>"$work/log"
+report "the installed command knows where the library for LD_PRELOAD is" $? "$work/log"
+
 cp "$root/examples/accumulator.c" "$root/examples/overlapped.c" "$root/examples/accumulator.mil" "$work"
 cd "$work" || exit 1
 # shellcheck disable=SC2086

@@ -19,6 +19,7 @@
 #include "accel/space.h"
 #include "base/alloc.h"
 #include "protocol/board.h"
+#include "protocol/td_frame.h"
 #include "protocol/tm_regs.h"
 
 /* What the published driver uses for every request (drv). */
@@ -289,6 +290,20 @@ static bool finish(const struct acc_device *d)
     return good;
 }
 
+/* With the space's lock: all zeros but for the first word, into which a library puts the network's number. */
+static bool first_is_empty(const struct acc_device *d, const struct acc_request *request)
+{
+    const struct acc_range *range = acc_space_before(&d->space, request->first);
+    const uint32_t *word = NULL;
+
+    if (range && range->iova == request->first)
+        word = ane_machine_dram(d->machine, range->bank, PR_TD_HEADER_WORDS * sizeof(*word));
+    for (unsigned i = 1; word && i < PR_TD_HEADER_WORDS; i++)
+        if (__atomic_load_n(&word[i], __ATOMIC_RELAXED))
+            return false;
+    return word;
+}
+
 /* With the engine's lock: what happened is still in the registers. */
 static void describe(struct acc_device *d, const struct acc_request *request, struct acc_report *report)
 {
@@ -305,6 +320,7 @@ static void describe(struct acc_device *d, const struct acc_request *request, st
     }
     pthread_mutex_lock(&d->space_lock);
     facts.space = &d->space;
+    facts.first_is_empty = first_is_empty(d, request);
     acc_report_write(report, &facts);
     pthread_mutex_unlock(&d->space_lock);
 }

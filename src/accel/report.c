@@ -21,6 +21,11 @@
     "Run `anemone inspect --raw` on the btsp buffer, or `anemone accel --trace FILE` to see which register " \
     "accesses and descriptors came before."
 
+/* Where libane and the files it reads disagree (drv: e585747; anecc writes at 0x1000). */
+#define EMPTY_REMARK                                                                                     \
+    "The first descriptor is empty. libane since e585747 looks for a program at byte 0x800 of an .anec " \
+    "file; anecc and the published files have it at 0x1000."
+
 static void add(struct acc_report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void add(struct acc_report *report, const char *format, ...)
 {
@@ -80,7 +85,7 @@ static void add_place(struct acc_report *report, const struct acc_report_facts *
     uint64_t past;
 
     if (!range) {
-        add(report, "before the first buffer%s", facts->space->first ? "" : ": none exists");
+        add(report, "before the first buffer; a tile without a handle has the base address 0");
         return;
     }
     past = address - range->iova;
@@ -180,6 +185,7 @@ void acc_report_write(struct acc_report *report, const struct acc_report_facts *
         outcome = FAULT_OUTCOME;
         advice = FAULT_ADVICE;
     }
+    add_line(report, "remark", facts->first_is_empty ? EMPTY_REMARK : NULL);
     add_line(report, "on an M1", has(outcome) ? outcome : STUCK_OUTCOME);
     add_line(report, "what to do", has(advice) ? advice : STUCK_ADVICE);
 }

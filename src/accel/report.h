@@ -24,7 +24,8 @@ struct acc_report_facts {
     const struct acc_request *request;
     const struct acc_space *space; /* the caller has its lock */
     uint32_t queue;
-    bool has_problem; /* the machine found one in this request: */
+    bool first_is_empty; /* the header of the first descriptor has nothing but the network's number */
+    bool has_problem;    /* the machine found one in this request: */
     struct ane_machine_problem problem;
     uint32_t error[PR_TM_ERRORS]; /* ERROR1 to ERROR3 of the task manager */
     struct {

@@ -204,7 +204,9 @@ static void endless(struct client *client)
 /* A descendant of the same kind, and one that does nothing. */
 static void family(struct client *client)
 {
-    if (fork() == 0) {
+    pid_t between = fork();
+
+    if (between == 0) {
         if (fork() == 0) {
             setsid();
             printf("idle %d\n", (int)getpid());
@@ -214,6 +216,7 @@ static void family(struct client *client)
         }
         _exit(0);
     }
+    await(between);
     endless(client);
 }
 

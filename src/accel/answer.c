@@ -87,7 +87,7 @@ static void prepare_open(struct acc_answer *answer, enum acc_node node, uint64_t
 
 static void prepare_open2(struct acc_answer *answer, enum acc_node node, uint64_t address)
 {
-    struct open_how how;
+    struct open_how how = {0};
 
     if (acc_target_read(&answer->target, address, &how, sizeof(how)))
         prepare_value(answer, -EFAULT);

@@ -107,32 +107,34 @@ static pid_t parent_of(int proc, const char *process)
     return end && strlen(end) > 4 ? (pid_t)strtol(end + 4, NULL, 10) : 0;
 }
 
-/* An entry of a folder as the kernel gives it. */
+/* An entry of a folder as the kernel gives it; its name follows. */
 struct entry {
     uint64_t inode;
     int64_t next;
-    uint16_t size;
+    uint16_t size; /* to the entry after it */
     uint8_t type;
-    char name[];
 };
+#define ENTRY_NAME (offsetof(struct entry, type) + 1)
 
 static void kill_children(void)
 {
-    _Alignas(8) char room[FOLDER_ROOM];
-    int folder = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     pid_t self = getpid();
+    char room[FOLDER_ROOM];
+    struct entry entry;
     long size;
 
-    if (folder < 0)
+    if (proc < 0)
         return;
-    while ((size = syscall(SYS_getdents64, folder, room, sizeof(room))) > 0)
-        for (long at = 0; at < size; at += ((struct entry *)(room + at))->size) {
-            const char *name = ((struct entry *)(room + at))->name;
+    while ((size = syscall(SYS_getdents64, proc, room, sizeof(room))) > 0)
+        for (long at = 0; at < size; at += entry.size) {
+            const char *name = room + at + ENTRY_NAME;
 
-            if (name[0] >= '1' && name[0] <= '9' && parent_of(folder, name) == self)
+            memcpy(&entry, room + at, sizeof(entry));
+            if (name[0] >= '1' && name[0] <= '9' && parent_of(proc, name) == self)
                 kill((pid_t)strtol(name, NULL, 10), SIGKILL);
         }
-    close(folder);
+    close(proc);
 }
 
 /* Orphans of those that are killed become children, so there may be more of them each time. */

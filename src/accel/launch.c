@@ -128,7 +128,7 @@ int acc_launch_begin(struct acc_launch *launch, char *const argv[], struct base_
         .keeper = -1, .keeper_socket = -1, .program_socket = -1, .listener = -1, .signals = -1};
     acc_keeper_signals(&set);
     pthread_sigmask(SIG_BLOCK, &set, &launch->mask);
-    launch->signals = signalfd(-1, &set, SFD_CLOEXEC);
+    launch->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     status = launch->signals < 0 ? -EMFILE : make_sockets(keeper, program);
     if (!status) {
         status = make_keeper(launch, argv, keeper, program);
@@ -161,13 +161,14 @@ int acc_launch_execute(struct acc_launch *launch, const char *name, struct base_
     return base_fail(error, message.value, "%s cannot be executed: %s.", name, strerror(message.value));
 }
 
+/* All that have come, to the keeper, which has not been reaped yet: its number is its own. */
 static void pass_on(const struct acc_launch *launch)
 {
     struct signalfd_siginfo info;
 
-    if (read(launch->signals, &info, sizeof(info)) == sizeof(info) &&
-        acc_keeper_passes(info.ssi_signo, info.ssi_code))
-        kill(launch->keeper, (int)info.ssi_signo);
+    while (read(launch->signals, &info, sizeof(info)) == sizeof(info))
+        if (launch->keeper > 0 && acc_keeper_passes(info.ssi_signo, info.ssi_code))
+            kill(launch->keeper, (int)info.ssi_signo);
 }
 
 /* The keeper's own status counts when it was killed and could not say how the program ended. */
@@ -202,7 +203,9 @@ int acc_launch_wait(struct acc_launch *launch)
         ended = true;
         status = message.value;
     }
+    pass_on(launch); /* what the program got from the terminal is not for this process either */
     keepers = reap_keeper(launch);
+    pthread_sigmask(SIG_SETMASK, &launch->mask, NULL);
     return ended ? status : keepers;
 }
 

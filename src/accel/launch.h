@@ -34,7 +34,7 @@ int acc_launch_begin(struct acc_launch *launch, char *const argv[], struct base_
 int acc_launch_execute(struct acc_launch *launch, const char *name, struct base_error *error);
 /*
  * Waits until all processes have ended, and passes SIGTERM, SIGHUP and what other processes send of SIGINT
- * and SIGQUIT on to the program. What waitpid gave for it.
+ * and SIGQUIT on to the program. Then signals are the caller's again. What waitpid gave for the program.
  */
 int acc_launch_wait(struct acc_launch *launch);
 /* Kills what still runs, and closes everything. */

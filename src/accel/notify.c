@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All threads wait for the listener in one epoll, edge-triggered: a call wakes one of them. The epoll does
- * not count calls, so a thread that has received one looks whether more wait, and arms the epoll again for
- * the next thread if so. Then it may take as long as it likes. A thread that is about to wait for the engine
- * makes another when no other is free; at the limit, or without memory for one, calls are late and not lost.
+ * One thread leads: it polls the listener and answers. Before it waits for the engine it leaves the lead to
+ * whoever needs it: an epoll of the listener is armed, where the other threads wait, and the next call wakes
+ * one of them. When no call comes meanwhile, which is usual, nothing is woken, and the thread leads on. So
+ * there is one leader, or `vacant` is set.
+ * A thread that leaves makes another when no other is free; at the limit, or without memory for one, calls
+ * are late and not lost.
  */
 #include "accel/notify.h"
 
@@ -37,8 +39,9 @@ struct notify {
     struct acc_table *table;
     int listener, stop, epoll; /* stop: an eventfd */
 
-    /* Guards what follows, and receiving: what poll has seen is there until it is received. */
+    /* Guards what follows. */
     pthread_mutex_t lock;
+    bool vacant;   /* no thread leads */
     unsigned free; /* threads that do not wait for the engine */
     unsigned count;
     pthread_t thread[THREADS_MAX];
@@ -65,79 +68,78 @@ static bool add_thread(struct notify *notify)
     return true;
 }
 
-/* Before waiting for the engine. */
-static void go_away(struct notify *notify)
+/* What of the listener wakes a thread that does not lead: EPOLLIN once, or 0. */
+static int watch(const struct notify *notify, int operation, uint32_t events)
 {
-    pthread_mutex_lock(&notify->lock);
-    if (--notify->free == 0)
-        (void)add_thread(notify);
-    pthread_mutex_unlock(&notify->lock);
-}
-
-/*
- * A thread counts as free before it sends its answer: the program may make its next call before the thread
- * has come back, and another one would be made each time.
- */
-static void come_back(struct notify *notify)
-{
-    pthread_mutex_lock(&notify->lock);
-    notify->free++;
-    pthread_mutex_unlock(&notify->lock);
-}
-
-static short pending(const struct notify *notify)
-{
-    struct pollfd look = {.fd = notify->listener, .events = POLLIN};
-
-    return poll(&look, 1, 0) == 1 ? look.revents : 0;
-}
-
-/* Registers the listener; with EPOLL_CTL_MOD, what waits there already wakes a thread. */
-static int arm(const struct notify *notify, int operation)
-{
-    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.fd = notify->listener};
+    struct epoll_event event = {.events = events | EPOLLONESHOT, .data.fd = notify->listener};
 
     return epoll_ctl(notify->epoll, operation, notify->listener, &event);
 }
 
-/* What came of an attempt: a call, none, or the end, when no process is under the filter any more. */
-enum attempt { GOT_CALL, GOT_NONE, GOT_END };
-
-/* A call whose program was killed in the meantime is gone: ENOENT. */
-static enum attempt try_receive(struct notify *notify, union acc_notice *notice)
+/* Before waiting for the engine. What is there already wakes a thread too. */
+static void leave(struct notify *notify)
 {
-    enum attempt attempt = GOT_NONE;
-    short seen;
-
-    memset(notice, 0, sizeof(*notice));
     pthread_mutex_lock(&notify->lock);
-    seen = pending(notify);
-    if (seen & POLLIN) {
-        if (!ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_RECV, &notice->call))
-            attempt = GOT_CALL;
-        if (pending(notify) & POLLIN)
-            (void)arm(notify, EPOLL_CTL_MOD);
-    } else if (seen) {
-        attempt = GOT_END;
-    }
+    if (--notify->free == 0)
+        (void)add_thread(notify);
+    notify->vacant = true;
+    (void)watch(notify, EPOLL_CTL_MOD, EPOLLIN);
     pthread_mutex_unlock(&notify->lock);
-    return attempt;
 }
 
-/* The next call, or false at the end. */
-static bool receive(struct notify *notify, union acc_notice *notice)
+/* Takes the lead if it is vacant; with the lock held. */
+static bool take_lead(struct notify *notify)
+{
+    if (!notify->vacant)
+        return false;
+    notify->vacant = false;
+    (void)watch(notify, EPOLL_CTL_MOD, 0);
+    return true;
+}
+
+/* Before the answer is sent, after which the program may make its next call. Whether this thread leads. */
+static bool come_back(struct notify *notify)
+{
+    bool leads;
+
+    pthread_mutex_lock(&notify->lock);
+    notify->free++;
+    leads = take_lead(notify);
+    pthread_mutex_unlock(&notify->lock);
+    return leads;
+}
+
+/* Waits until this thread leads; false at the end. */
+static bool wait_for_lead(struct notify *notify)
 {
     for (;;) {
         struct epoll_event event;
-        enum attempt attempt;
+        bool leads;
 
-        if (epoll_wait(notify->epoll, &event, 1, -1) != 1)
-            continue;
-        if (event.data.fd == notify->stop)
+        pthread_mutex_lock(&notify->lock);
+        leads = take_lead(notify);
+        pthread_mutex_unlock(&notify->lock);
+        if (leads)
+            return true;
+        if (epoll_wait(notify->epoll, &event, 1, -1) == 1 && event.data.fd == notify->stop)
             return false;
-        attempt = try_receive(notify, notice);
-        if (attempt != GOT_NONE)
-            return attempt == GOT_CALL;
+    }
+}
+
+/* The next call, or false at the end. One whose program was killed in the meantime is gone: ENOENT. */
+static bool receive(struct notify *notify, union acc_notice *notice)
+{
+    struct pollfd wait[2] = {{.fd = notify->listener, .events = POLLIN},
+                             {.fd = notify->stop, .events = POLLIN}};
+
+    for (;;) {
+        if (poll(wait, 2, -1) < 0)
+            continue;
+        if (wait[1].revents || !(wait[0].revents & POLLIN))
+            return false; /* without POLLIN: no process is under the filter any more */
+        memset(notice, 0, sizeof(*notice));
+        if (!ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_RECV, &notice->call))
+            return true;
     }
 }
 
@@ -146,17 +148,20 @@ static void *serve(void *argument)
     struct notify *notify = argument;
     struct acc_answer answer;
     union acc_notice notice;
+    bool leads = false;
 
-    while (receive(notify, &notice)) {
+    for (;;) {
+        leads = leads || wait_for_lead(notify);
+        if (!leads || !receive(notify, &notice))
+            return NULL;
         acc_answer_prepare(&answer, notify->table, notify->listener, &notice.call);
         if (answer.waits)
-            go_away(notify);
+            leave(notify);
         acc_answer_work(&answer);
         if (answer.waits)
-            come_back(notify);
+            leads = come_back(notify);
         acc_answer_send(&answer);
     }
-    return NULL;
 }
 
 /* A thread makes another only for a call, and those are over when all processes have ended. */
@@ -185,7 +190,7 @@ static int make_epoll(struct notify *notify)
     notify->epoll = epoll_create1(EPOLL_CLOEXEC);
     stop.data.fd = notify->stop;
     if (notify->stop < 0 || notify->epoll < 0 ||
-        epoll_ctl(notify->epoll, EPOLL_CTL_ADD, notify->stop, &stop) || arm(notify, EPOLL_CTL_ADD))
+        epoll_ctl(notify->epoll, EPOLL_CTL_ADD, notify->stop, &stop) || watch(notify, EPOLL_CTL_ADD, 0))
         return -errno;
     return 0;
 }
@@ -254,8 +259,12 @@ int acc_notify_possible(struct base_error *error)
 
 int acc_notify_run(struct acc_table *table, char *const argv[], int *status, struct base_error *error)
 {
-    struct notify notify = {
-        .table = table, .listener = -1, .stop = -1, .epoll = -1, .lock = PTHREAD_MUTEX_INITIALIZER};
+    struct notify notify = {.table = table,
+                            .listener = -1,
+                            .stop = -1,
+                            .epoll = -1,
+                            .lock = PTHREAD_MUTEX_INITIALIZER,
+                            .vacant = true};
     struct acc_launch launch = {.listener = -1};
     int result = begin(&launch, argv, error);
 

@@ -3,7 +3,7 @@
  * `anemone accel`: a program whose opens, stats and DRM ioctls are answered here, by seccomp's user
  * notification. The child installs the filter and becomes the program; this process receives its system
  * calls, and those of all its descendants, and lets the kernel go on with every one that is not about a node.
- * Calls are received by several threads, so that a long computation holds up no other program or thread.
+ * Several threads answer, so that a long computation holds up no other program or thread.
  */
 #ifndef ACCEL_NOTIFY_H
 #define ACCEL_NOTIFY_H

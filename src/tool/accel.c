@@ -33,7 +33,8 @@ const char tool_accel_help[] =
     "forks, threads, scripts. A request that hangs ends with the driver's timeout (ETIMEDOUT), and the\n"
     "reason is on stderr: which descriptor, which word, what to do.\n"
     "Not served: 32-bit programs; listing /dev/accel; programs that supervise system calls themselves.\n"
-    "Programs that are set-user-ID run without that privilege.\n\n"
+    "Programs that are set-user-ID run without that privilege. Nodes of these names that this host has are\n"
+    "hidden from the program.\n\n"
     "  --chip BOARD        t8103 (default): M1; t6000: M1 Pro and Max\n"
     "  --numerics POLICY   as for `anemone run`; m1\n"
     "  --threads N         worker threads of the engine, 1 to 64\n"
@@ -46,8 +47,8 @@ const char tool_accel_help[] =
     "  LD_PRELOAD=$(anemone accel --where) ./program its arguments\n\n"
     "Exit status: the program's; 128 and the signal's number when one killed it; 127 when it is not found,\n"
     "126 when it cannot be executed; 1 when it was not run for another reason, 2 for wrong usage.\n"
-    "SIGTERM and SIGHUP are passed on to the program. It runs on until the last process that it has\n"
-    "started has ended; when it is killed itself, all of them are.\n";
+    "SIGTERM and SIGHUP are passed on to the program. The command ends with the last process that the\n"
+    "program has started; when the command is killed, all of them are.\n";
 
 enum { STATUS_SIGNAL = 128, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
 

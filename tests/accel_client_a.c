@@ -184,13 +184,18 @@ static void start(struct network *n, int file, int is_swapped)
     CHECK(!sync_tiles(n), "NN_SYNC failed");
 }
 
+static void empty(struct network *n)
+{
+    for (int i = 0; i < TILES; i++)
+        free(n->tile[i]);
+    free(n->fifo);
+}
+
 static void stop(struct network *n)
 {
     CHECK(!by_handle(n, NN_UNSYNC), "NN_UNSYNC failed");
     CHECK(!by_handle(n, NN_DEINIT), "NN_DEINIT failed");
-    for (int i = 0; i < TILES; i++)
-        free(n->tile[i]);
-    free(n->fifo);
+    empty(n);
 }
 
 /* A whole number up to 2048 in half precision. */
@@ -255,6 +260,8 @@ static void mode_two(void)
     CHECK(c.handle == 1, "handle %u", c.handle);
     run_once(&c, 6);
     close(file); /* with two networks in it */
+    empty(&b);
+    empty(&c);
 }
 
 static void refused(int status, int code, const char *what)
@@ -269,6 +276,7 @@ static void refuse_record(int file, const char *what, void (*change)(struct anec
     fill(&n, file, 0);
     change(&n.anec);
     refused(init(&n), EINVAL, what);
+    empty(&n);
 }
 
 static void no_text(struct anec *r)
@@ -368,6 +376,7 @@ static void mode_errors(void)
     CHECK(!by_handle(&n, NN_DEINIT), "NN_DEINIT failed");
     refused(by_handle(&n, NN_DEINIT), EINVAL, "a second NN_DEINIT");
     close(file);
+    empty(&n);
 }
 
 static void mode_hang(void)

@@ -31,11 +31,11 @@
 #define ACC_TILE_KERNEL  1u      /* no handle: it begins inside tile 0 */
 #define ACC_KERNEL_ALIGN 16u     /* constants begin at tsk_size rounded up to this */
 
-/* What DRM_IOCTL_VERSION answers: libane looks for the name. */
+/* What DRM_IOCTL_VERSION answers: libane looks for the name; the maintained fork's needs major 1, too. */
 #define ACC_DRIVER_NAME        "ane"
 #define ACC_DRIVER_DATE        "20230103"
 #define ACC_DRIVER_DESCRIPTION "Apple Neural Engine driver"
-#define ACC_DRIVER_MAJOR       0
+#define ACC_DRIVER_MAJOR       1
 #define ACC_DRIVER_MINOR       0
 #define ACC_DRIVER_PATCH       0
 

@@ -189,6 +189,7 @@ static void hang(struct client *client)
     client_fill(&job, 1);
     client_check(client_submit(&job) == ETIMEDOUT, "a request that hangs");
     client_run(&client->job, 2);
+    free(bad.text);
 }
 
 static void endless(struct client *client)

@@ -22,6 +22,14 @@ struct rig {
     char network[512], words[16];
 };
 
+static void start_table(struct rig *rig)
+{
+    struct base_error error;
+
+    if (acc_table_create(rig->device, &rig->table, &error))
+        fail_msg("%s", error.text);
+}
+
 static void start(struct rig *rig)
 {
     const struct ane_machine_config machine = {.size = sizeof(machine), .chip = ANE_CHIP_T8103};
@@ -35,9 +43,9 @@ static void start(struct rig *rig)
     folder_write("add.bin", program.bytes, program.size);
     snprintf(rig->network, sizeof(rig->network), "%s", folder_path("add.bin"));
     snprintf(rig->words, sizeof(rig->words), "%u", program.first_words);
-    if (acc_device_create(&config, &rig->device, &error) ||
-        acc_table_create(rig->device, &rig->table, &error))
+    if (acc_device_create(&config, &rig->device, &error))
         fail_msg("%s", error.text);
+    start_table(rig);
 }
 
 static void stop(struct rig *rig)
@@ -117,21 +125,20 @@ static void acquisitions(void **state)
     char mode[] = "once";
     sigset_t before;
     bool whole = false;
+    struct rig rig;
+    unsigned open;
 
     (void)state;
     if (refused())
         skip();
+    start(&rig);
+    open = descriptors();
     pthread_sigmask(SIG_BLOCK, NULL, &before);
     for (unsigned nth = 1; !whole; nth++) {
         struct base_error error = {""};
-        struct rig rig;
+        unsigned long count = base_alloc_count();
         int status = -1, result;
-        unsigned long count;
-        unsigned open;
 
-        start(&rig);
-        open = descriptors();
-        count = base_alloc_count();
         base_alloc_fail_nth(nth);
         result = run_client(&rig, mode, &status, &error);
         base_alloc_fail_nth(0);
@@ -144,9 +151,11 @@ static void acquisitions(void **state)
             assert_true(!result && !status);
         assert_no_child();
         assert_same_signals(&before);
-        stop(&rig);
-        assert_true(descriptors() < open);
+        acc_table_destroy(rig.table);
+        assert_int_equal(descriptors(), open);
+        start_table(&rig);
     }
+    stop(&rig);
     assert_true(failed_runs > 0 && failed_clients > 0);
 }
 

@@ -189,6 +189,20 @@ static void test_configuration(void **state)
         assert_int_equal(run_with(right[i].name, right[i].value, WORDS(TEST_CLIENT_A, text_path, "run")), 0);
 }
 
+static void test_trace(void **state)
+{
+    const char *path = folder_path("trace.txt");
+    uint8_t *bytes;
+    size_t size;
+
+    (void)state;
+    assert_int_equal(run_with("ANEMONE_TRACE", path, WORDS(TEST_CLIENT_A, text_path, "run")), 0);
+    bytes = test_file_read(path, &size);
+    assert_non_null(bytes);
+    assert_non_null(memmem(bytes, size, "dart invalidate", strlen("dart invalidate")));
+    free(bytes);
+}
+
 /* What programs ask about a path. */
 static void test_paths(void **state)
 {
@@ -268,6 +282,7 @@ int main(void)
         cmocka_unit_test(test_inherited),
         cmocka_unit_test(test_exec),
         cmocka_unit_test(test_configuration),
+        cmocka_unit_test(test_trace),
         cmocka_unit_test(test_paths),
         cmocka_unit_test(test_python),
         cmocka_unit_test(test_debugger),

@@ -51,6 +51,9 @@ static void open_flags(void)
     client_check(fcntl(node, F_GETFD) == FD_CLOEXEC, "openat2 with O_CLOEXEC");
     expect_node(node, "openat2");
     expect_node(open(NODE, O_RDONLY), "open, O_RDONLY");
+    node = open(NODE, O_RDWR);
+    client_check(read(node, &how, sizeof(how)) <= 0, "read, which no program uses, and which ends");
+    expect_node(node, "open before a read");
     expect_node(open(NODE, O_RDWR | O_CREAT, 0666), "open, O_CREAT");
     expect(open(NODE, O_RDWR | O_CREAT | O_EXCL, 0666), EEXIST, "open, O_EXCL");
     expect(open(NODE, O_RDONLY | O_DIRECTORY), ENOTDIR, "open, O_DIRECTORY");

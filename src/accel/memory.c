@@ -95,9 +95,14 @@ void acc_memory_give(struct acc_memory *memory, uint64_t offset, uint64_t bytes)
         punch_oldest(memory);
 }
 
+/* At its end, so that a read of the node is over at once and does not go through all of the file. */
 int acc_memory_descriptor(const struct acc_memory *memory)
 {
-    return open_again(memory->file);
+    int file = open_again(memory->file);
+
+    if (file >= 0)
+        (void)lseek(file, 0, SEEK_END);
+    return file;
 }
 
 bool acc_memory_alone(const struct acc_memory *memory)

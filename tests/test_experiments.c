@@ -258,6 +258,31 @@ static void hangs_are_named(void **state)
     assert_string_equal(pr_outcome_text(PR_OUTCOME_PUBLISHED_HANG), "It hangs on an M1 (published).");
 }
 
+/* A rule is wider than its experiment: a value that was not tried is refused, and not said to hang. */
+static void rules_are_not_published(void **state)
+{
+    static const struct {
+        uint32_t offset, value;
+    } rows[] = {{0x154, 3}, {0x1ec, 0x20}, {0x15c, 0x04010111}, {0x210, 0x00500178}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        uint8_t words[4 * PR_TD_WORDS_FULL];
+        unsigned named = 0;
+
+        pr_experiment_descriptor(words);
+        td_set(words, rows[i].offset, rows[i].value);
+        assert_false(pr_check_stream(words, sizeof(words), PR_TD_WORDS_FULL, 1, take_outcome, &named));
+        assert_int_equal(named, 0);
+        for (uint32_t lenient = 0; lenient < 2; lenient++) {
+            struct seen seen = try(rows[i].offset, rows[i].value, lenient);
+
+            assert_int_equal(seen.outcome, STUCK);
+            assert_non_null(strstr(seen.problem.text, "another value against this rule hangs an M1"));
+        }
+    }
+}
+
 /* A word is explained as a whole, in its register, in a task of the neural engines: nothing near it is. */
 static void nothing_more_is_explained(void **state)
 {
@@ -541,6 +566,7 @@ int main(void)
         cmocka_unit_test(offsets_name_registers),
         cmocka_unit_test(every_experiment),
         cmocka_unit_test(hangs_are_named),
+        cmocka_unit_test(rules_are_not_published),
         cmocka_unit_test(nothing_more_is_explained),
         cmocka_unit_test(widths_of_a_bypass),
         cmocka_unit_test(nan_of_a_bypass),

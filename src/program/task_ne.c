@@ -301,8 +301,6 @@ static bool strip_is_short(const struct pr_decoder *d)
            pr_decode_get(d, PR_F_L2_SRC_CHANNEL) << PR_L2_SHIFT < row;
 }
 
-#define HANGS "; this hangs an M1 (published)"
-
 /*
  * Published experiments that end in a hang, as rules. Every known task of the neural engines that Apple's
  * compiler made keeps them.
@@ -310,18 +308,18 @@ static bool strip_is_short(const struct pr_decoder *d)
 static bool check_hangs(const struct pr_decoder *d)
 {
     if (pr_decode_get(d, PR_F_TASK_TYPE))
-        return pr_decode_refuse_hang(d, PR_F_TASK_TYPE, "a task of the neural engines has type 0" HANGS);
+        return pr_decode_refuse_hang(d, PR_F_TASK_TYPE, "a task of the neural engines has type 0");
     if (!d->image->word[pr_reg_table[PR_REG_CONV_CFG].first])
-        return pr_decode_refuse_hang(d, PR_F_KW, "a task of the neural engines has a window and steps" HANGS);
+        return pr_decode_refuse_hang(d, PR_F_KW, "a task of the neural engines has a window and steps");
     if (!pr_decode_get(d, PR_F_TILE_HEIGHT))
-        return pr_decode_refuse_hang(d, PR_F_TILE_HEIGHT, "a strip has at least 1 row" HANGS);
+        return pr_decode_refuse_hang(d, PR_F_TILE_HEIGHT, "a strip has at least 1 row");
     if (pr_decode_get(d, PR_F_PATCH_WIDTH))
-        return pr_decode_refuse_hang(d, PR_F_PATCH_WIDTH, "patches are for the planar engine" HANGS);
+        return pr_decode_refuse_hang(d, PR_F_PATCH_WIDTH, "patches are for the planar engine");
     if (pr_decode_get(d, PR_F_RESULT_TYPE) == PR_TYPE_RESIDENT && pr_decode_get(d, PR_F_DST_EN))
         return pr_decode_refuse_hang(d, PR_F_RESULT_TYPE,
-                                     "the result stays in L2, but its DMA is enabled and waits for it" HANGS);
+                                     "the result stays in L2, but its DMA is enabled and waits for it");
     if (strip_is_short(d))
-        return pr_decode_refuse_hang(d, PR_F_L2_SRC_CHANNEL, "the one row of the source does not fit" HANGS);
+        return pr_decode_refuse_hang(d, PR_F_L2_SRC_CHANNEL, "the one row of the source does not fit");
     return true;
 }
 

@@ -275,8 +275,8 @@ ANE_API int ane_machine_dram_file(struct ane_machine *machine);
  * Adds a bank: `bytes` bytes of the caller's memory file from `offset` on become physical memory in one run,
  * behind DRAM, at *address. Both are multiples of 16 KiB, and the file has these bytes as long as the bank
  * exists: one that can shrink (a memory file without F_SEAL_SHRINK), cannot be written, or has huge pages is
- * refused. The machine keeps a descriptor of its own. ane_machine_dram finds the bank's bytes, up to 1 GiB at a time. At most
- * ANE_BANKS_MAX exist.
+ * refused. The machine keeps a descriptor of its own. ane_machine_dram finds the bank's bytes, up to 1 GiB at
+ * a time. At most ANE_BANKS_MAX exist.
  * 0, or -EINVAL for the file, its size, its seals, or a value that is not a multiple; -ENOSPC when there are
  * too many banks; -ENOMEM when no run of physical addresses is left; -EMFILE; -EPERM as above.
  */

@@ -361,7 +361,9 @@ enum ane_line { ANE_LINE_ENGINE = 0, ANE_LINE_DART = 1, ANE_LINES };
  * that call returns; never while another handler of the machine runs. It may call the machine, and virtual
  * time does not pass while it runs unless it lets time pass. A change that comes while a handler runs, from
  * it or from another thread, is reported after it has returned, by its thread. A handler may remove itself or
- * another; ane_machine_destroy does nothing there.
+ * another; ane_machine_destroy does nothing there. A child process that it forks ends in it, or calls exec:
+ * it does not return from it. When a handler lets time pass, the call that it interrupted waits for it; with
+ * several threads or injected calls it is not determined which call that is.
  */
 typedef void (*ane_line_fn)(void *context, enum ane_line line, int level);
 

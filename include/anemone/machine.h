@@ -191,7 +191,8 @@ struct ane_machine_config {
     const char *firmware_image;
     /*
      * 1: what no public source explains in a descriptor (bits, registers, values of fields) is ignored and
-     * traced, and the descriptor runs. 0: it is refused, and its queue is stuck. docs/experiments.md.
+     * traced, and the descriptor runs. 0: it is refused, and its queue is stuck. docs/experiments.md. With
+     * firmware the driver refuses such a program when it is loaded, in either case.
      */
     uint32_t lenient;
 };

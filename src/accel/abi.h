@@ -31,11 +31,11 @@
 #define ACC_TILE_KERNEL  1u      /* no handle: it begins inside tile 0 */
 #define ACC_KERNEL_ALIGN 16u     /* constants begin at tsk_size rounded up to this */
 
-/* What DRM_IOCTL_VERSION answers: libane looks for the name. */
+/* What DRM_IOCTL_VERSION answers: libane looks for the name; the maintained fork's needs major 1, too. */
 #define ACC_DRIVER_NAME        "ane"
 #define ACC_DRIVER_DATE        "20230103"
 #define ACC_DRIVER_DESCRIPTION "Apple Neural Engine driver"
-#define ACC_DRIVER_MAJOR       0
+#define ACC_DRIVER_MAJOR       1
 #define ACC_DRIVER_MINOR       0
 #define ACC_DRIVER_PATCH       0
 
@@ -59,6 +59,15 @@ struct acc_abi_submit {
     uint32_t handles[ACC_TILES];
     uint32_t btsp_handle, pad;
 };
+/* What the fork's driver for the kernel's own tree adds to C. */
+struct acc_abi_caps {
+    uint32_t flags; /* 0 */
+    uint32_t size;  /* bytes that the driver filled */
+    uint32_t abi_version, chip_family;
+    uint32_t section_size, bind_size, exec_io_size; /* 0: of requests that drivers of later chips have */
+    uint32_t pad;
+};
+#define ACC_CHIP_FAMILY 13u /* H13 */
 /* DRM's own. */
 struct acc_abi_gem_close {
     uint32_t handle, pad;
@@ -94,6 +103,7 @@ enum acc_tile_type {
 /* X(id, generation, number, struct): requests are _IOWR('d', number, struct). */
 #define ACC_IOCTLS(X)                        \
     X(VERSION, DRM, 0x00, acc_abi_version)   \
+    X(GET_CAPS, C, 0x40, acc_abi_caps)       \
     X(BO_INIT, BC, 0x41, acc_abi_bo_init)    \
     X(BO_FREE, BC, 0x42, acc_abi_bo_free)    \
     X(SUBMIT, BC, 0x43, acc_abi_submit)      \
@@ -115,7 +125,8 @@ enum {
 _Static_assert(sizeof(struct acc_abi_version) == 64, "as DRM has it");
 _Static_assert(sizeof(struct acc_abi_bo_init) == 24 && sizeof(struct acc_abi_bo_free) == 8 &&
                    sizeof(struct acc_abi_submit) == 152 && sizeof(struct acc_abi_nn_init) == 16 &&
-                   sizeof(struct acc_abi_nn_sync) == 272 && sizeof(struct acc_abi_anec) == 288,
+                   sizeof(struct acc_abi_nn_sync) == 272 && sizeof(struct acc_abi_anec) == 288 &&
+                   sizeof(struct acc_abi_caps) == 32,
                "sizes of the published structs");
 
 #endif

@@ -38,6 +38,7 @@ struct acc_file {
 
 union arguments {
     struct acc_abi_version version;
+    struct acc_abi_caps caps;
     struct acc_abi_bo_init bo_init;
     struct acc_abi_bo_free bo_free;
     struct acc_abi_submit submit;
@@ -131,6 +132,19 @@ static int version(struct acc_file *file, union arguments *arguments, const stru
     if (!status)
         status = copy_string(&call->description_length, call->description, ACC_DRIVER_DESCRIPTION, client);
     return status;
+}
+
+static int get_caps(struct acc_file *file, union arguments *arguments, const struct acc_client *client)
+{
+    struct acc_abi_caps *call = &arguments->caps;
+
+    (void)file;
+    (void)client;
+    if (call->flags)
+        return -EINVAL;
+    *call = (struct acc_abi_caps){
+        .size = sizeof(*call), .abi_version = ACC_DRIVER_MAJOR, .chip_family = ACC_CHIP_FAMILY};
+    return 0;
 }
 
 static struct buffer *lookup(struct acc_file *file, uint32_t handle)
@@ -298,7 +312,7 @@ static const struct {
     {(uint32_t)ACC_IOCTL_BO_INIT, bo_init}, {(uint32_t)ACC_IOCTL_BO_FREE, bo_free},
     {(uint32_t)ACC_IOCTL_SUBMIT, submit},   {(uint32_t)ACC_IOCTL_NN_INIT, nn_init},
     {(uint32_t)ACC_IOCTL_NN_SYNC, nn_sync}, {(uint32_t)ACC_IOCTL_NN_UNSYNC, nn_unsync},
-    {(uint32_t)ACC_IOCTL_NN_EXEC, nn_exec},
+    {(uint32_t)ACC_IOCTL_NN_EXEC, nn_exec}, {(uint32_t)ACC_IOCTL_GET_CAPS, get_caps},
 };
 #define CALLS (sizeof(calls) / sizeof(calls[0]))
 

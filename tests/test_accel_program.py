@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import os
 import pty
+import resource
 import shutil
 import signal
 import subprocess
@@ -243,6 +244,20 @@ def signals(place):
             assert gone(client)
 
 
+def daemons(place):
+    """A signal after the program's own end ends what it has left behind; the status is the program's."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with started(place.accel('sh', '-c', 'setsid sleep 100 & echo left $!; exit 3')) as process:
+            child = expect(process, 'left')
+            while open('/proc/%d/comm' % parent(child)).read() != 'anemone-keeper\n':
+                time.sleep(0.01)
+            while process.poll() is None:  # the first may come before the end of the shell is noticed
+                process.send_signal(number)
+                time.sleep(0.01)
+            assert process.returncode == 3, process.returncode
+            assert gone(child)
+
+
 def terminal(place):
     """The terminal's interrupt reaches the program once, and the command waits for what the program makes of it."""
     script = 'trap "echo caught; exit 9" INT; echo ready; while :; do sleep 0.05; done'
@@ -259,6 +274,15 @@ def terminal(place):
     os.close(master)
     status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
     assert status == 9 and seen.count(b'caught') == 1, (status, seen)
+
+
+def limits(place):
+    """What is refused is said, with status 1: nothing was executed."""
+    def limited(what, most):
+        return run(place.accel('true'), preexec_fn=lambda: resource.setrlimit(what, (most, most)))
+    for what, most in ((resource.RLIMIT_FSIZE, 4096), (resource.RLIMIT_NOFILE, 8)):
+        done = limited(what, most)
+        assert done.returncode == 1 and done.stderr.startswith(b'anemone: '), (what, done)
 
 
 def statuses(place):
@@ -281,6 +305,12 @@ def untouched(place):
 def hang(place):
     done = right(place.accel(*place.words('hang', *place.stuck[:2])))
     assert b'GroupConvCfg' in done.stderr, done.stderr
+    script = 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13; do "$0" "$@"; done'
+    done = right(place.accel('sh', '-c', script, *place.words('hang', *place.stuck[:2])))
+    assert done.stdout.count(b'right') == 13 and done.stderr.count(b'ETIMEDOUT') == 1, done
+    for count in (b': 1 more submit ', b': 10 more submits ', b': 12 more submits '):
+        assert done.stderr.count(count) == 1, (count, done.stderr)
+    assert done.stderr.count(b'more submit') == 3, done.stderr
 
 
 def traced(place):
@@ -314,7 +344,7 @@ def refused(place):
 
 
 TESTS = [generations, without_the_command, static, fork, threads, exec_chain, python, closed, system_calls, growth,
-         program_killed, command_killed, signals, terminal, statuses, untouched, hang, traced, other_user, refused]
+         program_killed, command_killed, signals, daemons, terminal, limits, statuses, untouched, hang, traced, other_user, refused]
 
 
 def main():

@@ -162,6 +162,7 @@ static bool reap(const struct acc_keeper *keeper, pid_t *program)
     return ended == 0;
 }
 
+/* When the program has ended and others of its processes have not, a signal is for those, which it ends. */
 static bool take_signal(const struct acc_keeper *keeper, int signals, pid_t *program)
 {
     struct signalfd_siginfo info;
@@ -170,7 +171,9 @@ static bool take_signal(const struct acc_keeper *keeper, int signals, pid_t *pro
         return true;
     if (info.ssi_signo == SIGCHLD)
         return reap(keeper, program);
-    if (*program && acc_keeper_passes(info.ssi_signo, info.ssi_code))
+    if (!*program)
+        end_all(0);
+    if (acc_keeper_passes(info.ssi_signo, info.ssi_code))
         kill(*program, (int)info.ssi_signo);
     return true;
 }

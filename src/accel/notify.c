@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -34,6 +35,7 @@
 
 #define THREADS_FIRST 2u
 #define THREADS_MAX   64u
+#define PROC_NUMBER   16u /* room for the text of a process's number */
 
 struct notify {
     struct acc_table *table;
@@ -240,10 +242,28 @@ static int run(struct notify *notify, struct acc_launch *launch, char *const arg
     return result;
 }
 
+/* Descriptors of the program are looked at, and memory files opened, through /proc with process numbers. */
+static int check_proc(struct base_error *error)
+{
+    char self[PROC_NUMBER], link[PROC_NUMBER];
+    ssize_t size = readlink("/proc/self", link, sizeof(link) - 1);
+
+    link[size > 0 ? size : 0] = 0;
+    snprintf(self, sizeof(self), "%d", (int)getpid());
+    if (!strcmp(self, link))
+        return 0;
+    return base_fail(error, ENOENT,
+                     "User notification needs /proc with the process numbers of this namespace; here it %s. "
+                     "Mount one there (`unshare --mount-proc` does).",
+                     size < 0 ? "is not mounted" : "has those of another namespace");
+}
+
 static int begin(struct acc_launch *launch, char *const argv[], struct base_error *error)
 {
     if (!acc_answer_fits())
         return base_fail(error, ENOTSUP, "This kernel's notifications are longer than this program knows.");
+    if (check_proc(error))
+        return -ENOENT;
     return acc_launch_begin(launch, argv, error);
 }
 

@@ -18,6 +18,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "accel/repeat.h"
 #include "accel/table.h"
 #include "protocol/board.h"
 
@@ -31,6 +32,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* while the device is made */
 static _Atomic(struct acc_table *) table;                /* NULL: there is none yet */
 static atomic_bool inherited;                            /* a parent of this process has one */
+static struct acc_repeat repeat = ACC_REPEAT_INIT;       /* never ended: the process ends at any time */
 static atomic_bool complained;                           /* about a descriptor of the parent's */
 
 static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -51,12 +53,6 @@ static void say(const char *format, ...)
         length = sizeof(text) - 2;
     text[length++] = '\n';
     (void)!write(STDERR_FILENO, text, (size_t)length);
-}
-
-static void report(void *context, const char *text)
-{
-    (void)context;
-    (void)!write(STDERR_FILENO, text, strlen(text));
 }
 
 static bool take_chip(struct ane_machine_config *config)
@@ -119,7 +115,8 @@ static bool take_threads(struct ane_machine_config *config)
 static struct acc_table *make_table(void)
 {
     struct ane_machine_config machine = {.size = sizeof(machine)};
-    const struct acc_device_config config = {.machine = &machine, .report = report};
+    const struct acc_device_config config = {
+        .machine = &machine, .report = acc_repeat_report, .report_context = &repeat};
     struct acc_device *device;
     struct acc_table *made;
     struct base_error error;
@@ -166,6 +163,7 @@ static void in_child(void)
     atomic_store(&table, NULL);
     atomic_store(&complained, false);
     lock = unlocked;
+    repeat = (struct acc_repeat)ACC_REPEAT_INIT;
 }
 
 static __attribute__((constructor)) void watch_forks(void)

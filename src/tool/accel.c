@@ -6,6 +6,8 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,7 @@
 #include <unistd.h>
 
 #include "accel/notify.h"
+#include "accel/repeat.h"
 #include "protocol/board.h"
 #include "tool/preload.h"
 #include "tool/tool.h"
@@ -62,24 +65,6 @@ struct accel {
     struct trace_file trace;
 };
 
-/* What the device says about a request: one write, so that nothing comes between its lines. */
-static void report(void *context, const char *text)
-{
-    size_t left = strlen(text);
-
-    (void)context;
-    while (left) {
-        ssize_t written = write(STDERR_FILENO, text, left);
-
-        if (written < 0 && errno != EINTR)
-            return;
-        if (written > 0) {
-            text += written;
-            left -= (size_t)written;
-        }
-    }
-}
-
 static bool take_machine(struct ane_machine_config *config, const char *chip, const char *numerics,
                          const char *threads)
 {
@@ -124,8 +109,11 @@ static bool take_words(struct accel *accel, int argc, char **argv)
     return take_machine(&accel->config, chip, numerics, threads);
 }
 
+/* The status is 0 when no process was there to execute the program. */
 static int exit_status(int result, int status)
 {
+    if (result && !status)
+        return TOOL_FAILURE;
     if (result == -ENOENT || result == -ENOTDIR)
         return STATUS_NOT_FOUND;
     if (result)
@@ -133,15 +121,36 @@ static int exit_status(int result, int status)
     return WIFSIGNALED(status) ? STATUS_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+/*
+ * A limit on the size of files (`ulimit -f`) counts for memory files too, and its signal would end this
+ * process without a word: it stays blocked after a failure.
+ */
+static int make_device(const struct acc_device_config *config, struct acc_device **device,
+                       struct base_error *error)
+{
+    sigset_t set, before;
+    int status;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &set, &before);
+    status = acc_device_create(config, device, error);
+    if (!status)
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return status;
+}
+
 static int run(struct accel *accel)
 {
-    const struct acc_device_config config = {.machine = &accel->config, .report = report};
+    struct acc_repeat repeat = ACC_REPEAT_INIT;
+    const struct acc_device_config config = {
+        .machine = &accel->config, .report = acc_repeat_report, .report_context = &repeat};
     struct acc_device *device = NULL;
     struct acc_table *table = NULL;
     int result, status = 0, ended = TOOL_FAILURE;
     struct base_error error;
 
-    if (acc_notify_possible(&error) || acc_device_create(&config, &device, &error) ||
+    if (acc_notify_possible(&error) || make_device(&config, &device, &error) ||
         acc_table_create(device, &table, &error)) {
         tool_say("%s", error.text);
         goto out;
@@ -150,6 +159,7 @@ static int run(struct accel *accel)
     if (result)
         tool_say("%s", error.text);
     ended = exit_status(result, status);
+    acc_repeat_end(&repeat);
 out:
     acc_table_destroy(table);
     acc_device_destroy(device);

@@ -449,7 +449,7 @@ static void put_in(void *context, enum ane_line line, int level)
     }
 }
 
-/* Whatever set of pages is absent, one run with a handler brings them in one by one, and the result is whole. */
+/* Whatever set of pages is absent: one run brings them in one by one, and the result is whole. */
 static void a_handler_puts_pages_in(void **state)
 {
     (void)state;

@@ -6,8 +6,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -40,6 +42,14 @@ int ane_machine_dram_file(struct ane_machine *machine)
     return file;
 }
 
+/* A mapping of such a file has whole huge pages: it would cover what is next to a bank. */
+static bool has_huge_pages(int file)
+{
+    struct statfs system;
+
+    return !fstatfs(file, &system) && system.f_type == HUGETLBFS_MAGIC;
+}
+
 /* A page that the file no longer has would kill this process when the engine reads it. */
 static int check_file(int file, uint64_t offset, uint64_t bytes, struct stat *stat, struct base_error *error)
 {
@@ -50,6 +60,13 @@ static int check_file(int file, uint64_t offset, uint64_t bytes, struct stat *st
     if (!(seals & F_SEAL_SHRINK))
         return base_fail(error, EINVAL,
                          "The bank's file can shrink; seal it with F_SEAL_SHRINK before it is handed in.");
+    if (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE))
+        return base_fail(
+            error, EINVAL,
+            "The bank's file is sealed against writing, by F_SEAL_WRITE or F_SEAL_FUTURE_WRITE.");
+    if (has_huge_pages(file))
+        return base_fail(error, EINVAL,
+                         "The bank's file has huge pages (MFD_HUGETLB); make one with ordinary pages.");
     if (!bytes || offset % PR_PAGE_BYTES || bytes % PR_PAGE_BYTES)
         return base_fail(error, EINVAL,
                          "A bank of 0x%" PRIx64 " bytes at offset 0x%" PRIx64

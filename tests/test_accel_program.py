@@ -359,7 +359,8 @@ def refused(place):
 
 
 TESTS = [generations, without_the_command, static, fork, threads, exec_chain, python, closed, system_calls, growth,
-         program_killed, command_killed, signals, daemons, terminal, limits, opens, statuses, untouched, hang, traced, other_user, refused]
+         program_killed, command_killed, signals, daemons, terminal, limits, opens, statuses, untouched, hang, traced,
+         other_user, refused]
 
 
 def main():

@@ -47,7 +47,7 @@ static void files_that_may_not_be_a_bank_are_refused(void **state)
     int later = memory_file(4 * BARE_PAGE, F_SEAL_SHRINK | F_SEAL_FUTURE_WRITE);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC), plain, reading;
     char path[64];
-    uint64_t address = 77;
+    uint64_t address = 77, other;
 
     (void)state;
     folder_write("plain", path, sizeof(path));
@@ -87,6 +87,13 @@ static void files_that_may_not_be_a_bank_are_refused(void **state)
             assert_int_equal(address, 77);
         }
         assert_int_equal(ane_machine_bank_add(machine, good, 0, BARE_PAGE, NULL), -EINVAL);
+        assert_int_equal(ane_machine_bank_add(machine, good, BARE_PAGE, 2 * BARE_PAGE, &address), 0);
+        assert_int_equal(ane_machine_bank_add(machine, good, 0, 2 * BARE_PAGE, &other), -EINVAL);
+        assert_non_null(strstr(ane_machine_error(), "Another bank"));
+        assert_int_equal(ane_machine_bank_add(machine, good, 2 * BARE_PAGE, BARE_PAGE, &other), -EINVAL);
+        assert_int_equal(ane_machine_bank_add(machine, good, 3 * BARE_PAGE, BARE_PAGE, &other), 0);
+        assert_int_equal(ane_machine_bank_remove(machine, other), 0);
+        assert_int_equal(ane_machine_bank_remove(machine, address), 0);
         assert_int_equal(ane_machine_bank_remove(machine, 0x1234000), -EINVAL);
         assert_int_equal(folder_count(DESCRIPTORS), before);
     }
@@ -179,15 +186,16 @@ static void banks_of_one_file_share_a_descriptor(void **state)
 static void there_is_a_limit_of_banks(void **state)
 {
     struct ane_machine *machine = make(ANE_CHIP_T6000);
-    int file = memory_file(BARE_PAGE, F_SEAL_SHRINK);
+    int file = memory_file((ANE_BANKS_MAX + 1ull) * BARE_PAGE, F_SEAL_SHRINK);
+    const uint64_t end = (uint64_t)ANE_BANKS_MAX * BARE_PAGE;
     uint64_t address, last = 0;
 
     (void)state;
-    for (unsigned i = 0; i < ANE_BANKS_MAX; i++)
-        assert_int_equal(ane_machine_bank_add(machine, file, 0, BARE_PAGE, &last), 0);
-    assert_int_equal(ane_machine_bank_add(machine, file, 0, BARE_PAGE, &address), -ENOSPC);
+    for (uint64_t at = 0; at < end; at += BARE_PAGE)
+        assert_int_equal(ane_machine_bank_add(machine, file, at, BARE_PAGE, &last), 0);
+    assert_int_equal(ane_machine_bank_add(machine, file, end, BARE_PAGE, &address), -ENOSPC);
     assert_int_equal(ane_machine_bank_remove(machine, last), 0);
-    assert_int_equal(ane_machine_bank_add(machine, file, 0, BARE_PAGE, &address), 0);
+    assert_int_equal(ane_machine_bank_add(machine, file, end, BARE_PAGE, &address), 0);
     close(file);
     ane_machine_destroy(machine);
 }

@@ -278,8 +278,9 @@ ANE_API int ane_machine_dram_file(struct ane_machine *machine);
  * exists: one that can shrink (a memory file without F_SEAL_SHRINK), cannot be written, or has huge pages is
  * refused. The machine keeps a descriptor of its own. ane_machine_dram finds the bank's bytes, up to 1 GiB at
  * a time. At most ANE_BANKS_MAX exist.
- * 0, or -EINVAL for the file, its size, its seals, or a value that is not a multiple; -ENOSPC when there are
- * too many banks; -ENOMEM when no run of physical addresses is left; -EMFILE; -EPERM as above.
+ * 0, or -EINVAL for the file, its size, its seals, pages that another bank has, or a value that is not a
+ * multiple; -ENOSPC when there are too many banks; -ENOMEM when no run of physical addresses is left;
+ * -EMFILE; -EPERM as above.
  */
 ANE_API int ane_machine_bank_add(struct ane_machine *machine, int file, uint64_t offset, uint64_t bytes,
                                  uint64_t *address);

@@ -18,6 +18,7 @@
 struct mach_bank {
     struct mach_bank *next;
     uint64_t address;
+    uint64_t offset, bytes; /* in the file */
     dev_t device;
     ino_t inode;
     int file;
@@ -98,6 +99,16 @@ static const struct mach_bank *same_file(const struct ane_machine *m, dev_t devi
     return bank;
 }
 
+/* The engine knows pages by their physical address, so that one page of a file has one. */
+static bool has_pages(const struct ane_machine *m, const struct stat *stat, uint64_t offset, uint64_t bytes)
+{
+    for (const struct mach_bank *bank = m->banks; bank; bank = bank->next)
+        if (bank->device == stat->st_dev && bank->inode == stat->st_ino &&
+            offset < bank->offset + bank->bytes && bank->offset < offset + bytes)
+            return true;
+    return false;
+}
+
 static int open_file(const struct ane_machine *m, const struct stat *stat, int file, struct base_error *error)
 {
     const struct mach_bank *same = same_file(m, stat->st_dev, stat->st_ino);
@@ -123,11 +134,16 @@ static int add(struct ane_machine *m, int file, uint64_t offset, uint64_t bytes,
 
     if (status)
         return status;
+    if (has_pages(m, &stat, offset, bytes))
+        return base_fail(error, EINVAL,
+                         "Another bank has some of these pages of the file; map that bank a second time.");
     if (count_banks(m) >= ANE_BANKS_MAX)
         return base_fail(error, ENOSPC, "The machine has %u banks, the limit.", ANE_BANKS_MAX);
     bank = base_alloc(sizeof(*bank));
     if (!bank)
         return base_fail(error, ENOMEM, "No memory for a bank.");
+    bank->offset = offset;
+    bank->bytes = bytes;
     bank->device = stat.st_dev;
     bank->inode = stat.st_ino;
     bank->file = status = open_file(m, &stat, file, error);

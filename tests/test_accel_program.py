@@ -286,6 +286,16 @@ def limits(place):
         assert done.returncode == 1 and done.stderr.startswith(b'anemone: '), (what, done)
 
 
+def other_proc(place):
+    """A /proc with the process numbers of another namespace is found out before anything is executed."""
+    apart = ['unshare', '--user', '--map-root-user', '--pid', '--fork']
+    if not shutil.which('unshare') or run([*apart, 'true']).returncode:
+        return 'no namespaces here'
+    done = run([*apart, *place.accel('echo', 'executed')])
+    assert done.returncode == 1 and b'needs /proc' in done.stderr and not done.stdout, done
+    return None
+
+
 def opens(place):
     """A node that cannot be opened is said once, with the reason."""
     script = """import os
@@ -359,8 +369,8 @@ def refused(place):
 
 
 TESTS = [generations, without_the_command, static, fork, threads, exec_chain, python, closed, system_calls, growth,
-         program_killed, command_killed, signals, daemons, terminal, limits, opens, statuses, untouched, hang, traced,
-         other_user, refused]
+         program_killed, command_killed, signals, daemons, terminal, limits, other_proc, opens, statuses, untouched, hang,
+         traced, other_user, refused]
 
 
 def main():

@@ -253,7 +253,8 @@ def daemons(place):
                 time.sleep(0.01)
             while process.poll() is None:  # the first may come before the end of the shell is noticed
                 process.send_signal(number)
-                time.sleep(0.01)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(3)
             assert process.returncode == 3, process.returncode
             assert gone(child)
 
@@ -285,6 +286,30 @@ def limits(place):
         assert done.returncode == 1 and done.stderr.startswith(b'anemone: '), (what, done)
 
 
+def other_proc(place):
+    """A /proc with the process numbers of another namespace is found out before anything is executed."""
+    apart = ['unshare', '--user', '--map-root-user', '--pid', '--fork']
+    if not shutil.which('unshare') or run([*apart, 'true']).returncode:
+        return 'no namespaces here'
+    done = run([*apart, *place.accel('echo', 'executed')])
+    assert done.returncode == 1 and b'needs /proc' in done.stderr and not done.stdout, done
+    return None
+
+
+def opens(place):
+    """A node that cannot be opened is said once, with the reason."""
+    script = """import os
+for i in range(500):
+    try:
+        os.open('/dev/accel/accel0', os.O_RDWR)
+    except OSError as error:
+        print(error.errno)"""
+    done = run(place.accel('/usr/bin/python3', '-c', script))
+    assert done.stdout == b'23\n' * 244, done  # ENFILE after 256
+    assert done.stderr.count(b'cannot be opened: The device is open 256 times') == 1, done.stderr
+    assert done.stderr.endswith(b' 243 more times so far.\n'), done.stderr
+
+
 def statuses(place):
     for words, status in ((['sh', '-c', 'exit 7'], 7), (['sh', '-c', 'kill -SEGV $$'], 128 + signal.SIGSEGV),
                           (['/nowhere/program'], 127), (['no-such-program-anywhere'], 127), ([place.folder], 126),
@@ -308,9 +333,9 @@ def hang(place):
     script = 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13; do "$0" "$@"; done'
     done = right(place.accel('sh', '-c', script, *place.words('hang', *place.stuck[:2])))
     assert done.stdout.count(b'right') == 13 and done.stderr.count(b'ETIMEDOUT') == 1, done
-    for count in (b': 1 more submit ', b': 10 more submits ', b': 12 more submits '):
+    for count in (b' 1 more time ', b' 10 more times ', b' 12 more times '):
         assert done.stderr.count(count) == 1, (count, done.stderr)
-    assert done.stderr.count(b'more submit') == 3, done.stderr
+    assert done.stderr.count(b' more time') == 3, done.stderr
 
 
 def traced(place):
@@ -344,7 +369,8 @@ def refused(place):
 
 
 TESTS = [generations, without_the_command, static, fork, threads, exec_chain, python, closed, system_calls, growth,
-         program_killed, command_killed, signals, daemons, terminal, limits, statuses, untouched, hang, traced, other_user, refused]
+         program_killed, command_killed, signals, daemons, terminal, limits, other_proc, opens, statuses, untouched, hang,
+         traced, other_user, refused]
 
 
 def main():

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -27,6 +28,7 @@
 /* Last parts of the nodes' paths, and of their folder's: what a path must have in it to be one. */
 #define TEXT_ACCEL  "accel"
 #define TEXT_RENDER "renderD129"
+#define REPORT_HEAD 80u /* room for what comes before a sentence */
 
 union response {
     struct seccomp_notif_resp is;
@@ -168,7 +170,7 @@ static void prepare_ioctl(struct acc_answer *answer, const struct seccomp_notif 
     answer->kind = ACC_ANSWER_IOCTL;
     answer->request = (uint32_t)call->data.args[1];
     answer->argument = call->data.args[2];
-    answer->waits = answer->request != (uint32_t)ACC_IOCTL_VERSION;
+    answer->waits = true; /* each may find the file busy with another thread's request */
 }
 
 void acc_answer_prepare(struct acc_answer *answer, struct acc_table *table, int listener,
@@ -208,12 +210,23 @@ static void work_ioctl(struct acc_answer *answer)
     acc_table_put(answer->table, answer->file);
 }
 
-void acc_answer_work(struct acc_answer *answer)
+static void work_open(struct acc_answer *answer)
 {
     struct base_error error;
+    char text[sizeof(error.text) + REPORT_HEAD];
 
+    answer->value = acc_table_open(answer->table, &error);
+    if (answer->value >= 0)
+        return;
+    snprintf(text, sizeof(text), "anemone accel: process %d: a node cannot be opened: %s\n",
+             answer->target.thread, error.text);
+    acc_device_report(acc_table_device(answer->table), text);
+}
+
+void acc_answer_work(struct acc_answer *answer)
+{
     if (answer->kind == ACC_ANSWER_OPEN)
-        answer->value = acc_table_open(answer->table, &error);
+        work_open(answer);
     else if (answer->kind == ACC_ANSWER_IOCTL)
         work_ioctl(answer);
 }

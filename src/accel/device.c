@@ -163,6 +163,12 @@ void acc_device_destroy(struct acc_device *device)
     base_free(device);
 }
 
+void acc_device_report(struct acc_device *device, const char *text)
+{
+    if (device->report)
+        device->report(device->report_context, text);
+}
+
 struct ane_machine *acc_device_machine(struct acc_device *device)
 {
     return device->machine;
@@ -340,7 +346,7 @@ int acc_device_submit(struct acc_device *device, const struct acc_request *reque
         bring_up(device);
     }
     pthread_mutex_unlock(&device->engine_lock);
-    if (!good && device->report)
-        device->report(device->report_context, report.text);
+    if (!good)
+        acc_device_report(device, report.text);
     return good ? 0 : -ETIMEDOUT;
 }

@@ -35,6 +35,8 @@ int acc_device_create(const struct acc_device_config *config, struct acc_device 
                       struct base_error *error);
 /* No call may be under way. */
 void acc_device_destroy(struct acc_device *device);
+/* Something else for the user, as a report of a request is. */
+void acc_device_report(struct acc_device *device, const char *text);
 /* For figures and tests. */
 struct ane_machine *acc_device_machine(struct acc_device *device);
 

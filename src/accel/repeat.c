@@ -66,7 +66,7 @@ static bool is_power_of_ten(uint64_t number)
 static void count_line(struct acc_repeat *repeat, char line[LINE_ROOM])
 {
     snprintf(line, LINE_ROOM,
-             "anemone accel: %" PRIu64 " more submit%s so far did not end, for reasons reported above.\n",
+             "anemone accel: what is reported above has come %" PRIu64 " more time%s so far.\n",
              repeat->again, repeat->again == 1 ? "" : "s");
     repeat->said = repeat->again;
 }

@@ -154,3 +154,8 @@ unsigned acc_table_files(struct acc_table *table)
     pthread_mutex_unlock(&table->lock);
     return files;
 }
+
+struct acc_device *acc_table_device(const struct acc_table *table)
+{
+    return table->device;
+}

@@ -21,6 +21,7 @@ int acc_table_open(struct acc_table *table, struct base_error *error);
 /* The file of a descriptor, held until acc_table_put; NULL when it is not one of these. */
 struct acc_file *acc_table_get(struct acc_table *table, dev_t device, ino_t inode);
 void acc_table_put(struct acc_table *table, struct acc_file *file);
+struct acc_device *acc_table_device(const struct acc_table *table);
 /* How many are open, and how many buffers they have. For tests. */
 unsigned acc_table_files(struct acc_table *table);
 

@@ -51,7 +51,8 @@ const char tool_accel_help[] =
     "Exit status: the program's; 128 and the signal's number when one killed it; 127 when it is not found,\n"
     "126 when it cannot be executed; 1 when it was not run for another reason, 2 for wrong usage.\n"
     "SIGTERM and SIGHUP are passed on to the program. The command ends with the last process that the\n"
-    "program has started; when the command is killed, all of them are.\n";
+    "program has started; when the command is killed, all of them are. When only those are left, SIGTERM,\n"
+    "SIGHUP and SIGINT end them.\n";
 
 enum { STATUS_SIGNAL = 128, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
 

@@ -72,7 +72,7 @@ int svc_shares_take(struct svc_shares *shares, uid_t uid, enum pr_service_share 
                            "The processes of user %u have %" PRIu64
                            " %s with the service; the limit of one user is %" PRIu64 ".",
                            (unsigned)uid, has[share], limit[share].what, most);
-    if (!status) {
+    if (has && !status) {
         has[share] += amount;
         shares->all[share] += amount;
     }

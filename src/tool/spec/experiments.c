@@ -83,7 +83,7 @@ void spec_experiments(struct spec *spec)
     if (!results || (spec->form != SPEC_KINDS && !tool_experiments_run(results)))
         spec->failed = true;
     spec_table_begin(spec, "rows", row_columns);
-    for (unsigned i = 0; !spec->failed && i < pr_experiment_count; i++)
+    for (unsigned i = 0; results && !spec->failed && i < pr_experiment_count; i++)
         put_row(spec, &pr_experiment_table[i], &results[i], &totals[pr_experiment_table[i].series]);
     spec_table_end(spec);
     spec_table_begin(spec, "totals", total_columns);

@@ -252,6 +252,30 @@ static void test_pointer_into_page(void **state)
     run(rig, handle, 6);
 }
 
+/* Pinned pages are shared: what the engine does not write stays as it is, also where two tiles are one. */
+static void test_shared_pages(void **state)
+{
+    struct rig *rig = *state;
+    const struct acc_abi_anec record = load(rig, ACC_TILE_SRC, ACC_TILE_DST);
+    uint16_t *a = (uint16_t *)at(rig, AT_FIRST), *b = (uint16_t *)at(rig, AT_SECOND);
+    struct acc_abi_nn_sync call;
+    uint32_t handle;
+
+    assert_int_equal(init(rig, &record, &handle), 0);
+    call = sync_of(handle);
+    call.pointers[RESULT] = call.pointers[FIRST];
+    assert_int_equal(acc_network_sync(&rig->set, &call, &rig->client), 0);
+    for (unsigned i = 0; i < VALUES; i++) {
+        a[i] = test_half_from_double(i);
+        b[i] = test_half_from_double(2);
+    }
+    for (unsigned times = 1; times <= 2; times++) {
+        assert_int_equal(exec(rig, handle), 0);
+        for (unsigned i = 0; i < VALUES; i++)
+            assert_int_equal(a[i], test_half_from_double(i + 2 * times));
+    }
+}
+
 static void test_handles(void **state)
 {
     struct rig *rig = *state;
@@ -427,6 +451,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_both_headers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_intermediate, setup, teardown),
         cmocka_unit_test_setup_teardown(test_pointer_into_page, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_shared_pages, setup, teardown),
         cmocka_unit_test_setup_teardown(test_handles, setup, teardown),
         cmocka_unit_test_setup_teardown(test_too_large, setup, teardown),
         cmocka_unit_test_setup_teardown(test_without_memory, setup, teardown),

@@ -43,9 +43,11 @@ static void files_that_may_not_be_a_bank_are_refused(void **state)
 {
     struct ane_machine *machine = make(ANE_CHIP_T8103);
     int good = memory_file(4 * BARE_PAGE, F_SEAL_SHRINK), loose = memory_file(4 * BARE_PAGE, 0);
+    int sealed = memory_file(4 * BARE_PAGE, F_SEAL_SHRINK | F_SEAL_WRITE);
+    int later = memory_file(4 * BARE_PAGE, F_SEAL_SHRINK | F_SEAL_FUTURE_WRITE);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC), plain, reading;
     char path[64];
-    uint64_t address = 77;
+    uint64_t address = 77, other;
 
     (void)state;
     folder_write("plain", path, sizeof(path));
@@ -64,6 +66,8 @@ static void files_that_may_not_be_a_bank_are_refused(void **state)
             {plain, 0, BARE_PAGE, "not a memory file"},
             {reading, 0, BARE_PAGE, "open for writing"},
             {loose, 0, BARE_PAGE, "F_SEAL_SHRINK"},
+            {sealed, 0, BARE_PAGE, "against writing"},
+            {later, 0, BARE_PAGE, "against writing"},
             {good, 0, 0, "at least one page"},
             {good, 1, BARE_PAGE, "multiples"},
             {good, 0, BARE_PAGE - 1, "multiples"},
@@ -83,15 +87,46 @@ static void files_that_may_not_be_a_bank_are_refused(void **state)
             assert_int_equal(address, 77);
         }
         assert_int_equal(ane_machine_bank_add(machine, good, 0, BARE_PAGE, NULL), -EINVAL);
+        assert_int_equal(ane_machine_bank_add(machine, good, BARE_PAGE, 2 * BARE_PAGE, &address), 0);
+        assert_int_equal(ane_machine_bank_add(machine, good, 0, 2 * BARE_PAGE, &other), -EINVAL);
+        assert_non_null(strstr(ane_machine_error(), "Another bank"));
+        assert_int_equal(ane_machine_bank_add(machine, good, 2 * BARE_PAGE, BARE_PAGE, &other), -EINVAL);
+        assert_int_equal(ane_machine_bank_add(machine, good, 3 * BARE_PAGE, BARE_PAGE, &other), 0);
+        assert_int_equal(ane_machine_bank_remove(machine, other), 0);
+        assert_int_equal(ane_machine_bank_remove(machine, address), 0);
         assert_int_equal(ane_machine_bank_remove(machine, 0x1234000), -EINVAL);
         assert_int_equal(folder_count(DESCRIPTORS), before);
     }
     close(good);
     close(loose);
+    close(sealed);
+    close(later);
     close(null);
     close(plain);
     close(reading);
     ane_machine_destroy(machine);
+}
+
+/* A mapping of 16 KiB of such a file is 2 MiB long, and would hide the banks that are next to it. */
+static void a_file_of_huge_pages_is_refused(void **state)
+{
+    struct ane_machine *machine = make(ANE_CHIP_T8103);
+    int file = memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
+    uint64_t address;
+
+    (void)state;
+    if (file >= 0) {
+        assert_int_equal(ftruncate(file, 2 << 20), 0);
+        assert_int_equal(fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+        assert_int_equal(ane_machine_bank_add(machine, file, 0, BARE_PAGE, &address), -EINVAL);
+        assert_non_null(strstr(ane_machine_error(), "huge pages"));
+        close(file);
+    }
+    ane_machine_destroy(machine);
+    if (file < 0) {
+        print_message("this kernel has no files of huge pages\n");
+        skip();
+    }
 }
 
 /* With this limit no descriptor is left. */
@@ -151,15 +186,16 @@ static void banks_of_one_file_share_a_descriptor(void **state)
 static void there_is_a_limit_of_banks(void **state)
 {
     struct ane_machine *machine = make(ANE_CHIP_T6000);
-    int file = memory_file(BARE_PAGE, F_SEAL_SHRINK);
+    int file = memory_file((ANE_BANKS_MAX + 1ull) * BARE_PAGE, F_SEAL_SHRINK);
+    const uint64_t end = (uint64_t)ANE_BANKS_MAX * BARE_PAGE;
     uint64_t address, last = 0;
 
     (void)state;
-    for (unsigned i = 0; i < ANE_BANKS_MAX; i++)
-        assert_int_equal(ane_machine_bank_add(machine, file, 0, BARE_PAGE, &last), 0);
-    assert_int_equal(ane_machine_bank_add(machine, file, 0, BARE_PAGE, &address), -ENOSPC);
+    for (uint64_t at = 0; at < end; at += BARE_PAGE)
+        assert_int_equal(ane_machine_bank_add(machine, file, at, BARE_PAGE, &last), 0);
+    assert_int_equal(ane_machine_bank_add(machine, file, end, BARE_PAGE, &address), -ENOSPC);
     assert_int_equal(ane_machine_bank_remove(machine, last), 0);
-    assert_int_equal(ane_machine_bank_add(machine, file, 0, BARE_PAGE, &address), 0);
+    assert_int_equal(ane_machine_bank_add(machine, file, end, BARE_PAGE, &address), 0);
     close(file);
     ane_machine_destroy(machine);
 }
@@ -287,6 +323,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_that_may_not_be_a_bank_are_refused),
+        cmocka_unit_test(a_file_of_huge_pages_is_refused),
         cmocka_unit_test(banks_of_one_file_share_a_descriptor),
         cmocka_unit_test(there_is_a_limit_of_banks),
         cmocka_unit_test(the_engine_reads_and_writes_through_a_bank),

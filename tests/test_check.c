@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "programs.h"
+#include "tdpatch.h"
 #include "listing/check.h"
+#include "program/experiment.h"
 
 #define FINDINGS 40u
 
@@ -549,6 +551,33 @@ static void kernels(void **state)
     finding("A kernel stream begins at 0x80 (register 0x1f848) and spans 0xc0 bytes to 0x140");
 }
 
+/* Constants whose size is all that is known of the buffers: a table outside them is not looked at. */
+static void table_elsewhere(void **state)
+{
+    static const uint8_t constants[PR_TABLE_VALUES * 2];
+    static uint8_t words[4 * PR_TD_WORDS_FULL];
+    struct pr_check_program program = {.text = words,
+                                       .text_bytes = sizeof(words),
+                                       .first_words = PR_TD_WORDS_FULL,
+                                       .count = 1,
+                                       .buffers = {.constants = constants}};
+
+    (void)state;
+    program.buffers.bar[1].role = PR_ROLE_CONSTANT;
+    program.buffers.bar[1].bytes = sizeof(constants);
+    pr_experiment_descriptor(words);
+    td_set(words, 0x24, 0x21);             /* the kernel is in buffer 1 */
+    td_set(words, TD_MAC_CFG, 0x0012000c); /* a table */
+    td_set(words, 0x34, 0x81);             /* by the first stream */
+    td_set(words, 0xb4, 0x80);
+    for (unsigned far = 0; far < 2; far++) {
+        td_set(words, 0x74, far ? 0x10000000 : 0);
+        memset(&found, 0, sizeof(found));
+        assert_int_equal(pr_check_program(&program, &flow, take, NULL), far);
+    }
+    assert_int_equal(found.problems, 0);
+}
+
 /* Two tensors of the same strides share bytes or not: against every pair of elements. */
 static void sharing(void **state)
 {
@@ -635,13 +664,14 @@ static void real_programs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_programs),  cmocka_unit_test(places),
-        cmocka_unit_test(lenient),        cmocka_unit_test(sizes_of_buffers),
-        cmocka_unit_test(absent_buffers), cmocka_unit_test(order_of_writes),
-        cmocka_unit_test(framing),        cmocka_unit_test(header_and_chain),
-        cmocka_unit_test(all_refusals),   cmocka_unit_test(level_two),
-        cmocka_unit_test(streams),        cmocka_unit_test(kernels),
-        cmocka_unit_test(sharing),        cmocka_unit_test(real_programs),
+        cmocka_unit_test(good_programs),   cmocka_unit_test(places),
+        cmocka_unit_test(lenient),         cmocka_unit_test(sizes_of_buffers),
+        cmocka_unit_test(absent_buffers),  cmocka_unit_test(order_of_writes),
+        cmocka_unit_test(framing),         cmocka_unit_test(header_and_chain),
+        cmocka_unit_test(all_refusals),    cmocka_unit_test(level_two),
+        cmocka_unit_test(streams),         cmocka_unit_test(kernels),
+        cmocka_unit_test(table_elsewhere), cmocka_unit_test(sharing),
+        cmocka_unit_test(real_programs),
     };
 
     return cmocka_run_group_tests_name("check", tests, NULL, NULL);

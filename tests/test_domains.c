@@ -341,6 +341,24 @@ static void expect_relu(struct subject *s)
     assert_int_equal(out[1], 0x3c00);
 }
 
+/* t6000: the engine uses DART 0 while that is under reset; the DART comes out as after any reset. */
+static void a_dart_comes_out_of_reset_without_a_fault(void **state)
+{
+    struct subject s;
+    uint64_t sys;
+
+    (void)state;
+    make(&s, ANE_CHIP_T6000);
+    sys = address_of(&s, "ane_sys");
+    put(&s, sys, RESET | TARGET);
+    bare_push(&s.bare, &s.request);
+    assert_int_equal(ane_machine_run(s.machine, 1000), ANE_RUN_STUCK);
+    put(&s, sys, TARGET);
+    assert_int_equal(bare_dart(&s.bare, 0, 0x40), 0);
+    assert_int_equal(ane_machine_dart_interrupt(s.machine), 0);
+    ane_machine_destroy(s.machine);
+}
+
 /* Autosuspend of a driver: its own domains alone. The DARTs keep their page-table roots. */
 static void the_darts_outlive_the_engine(void **state)
 {
@@ -508,6 +526,7 @@ int main(void)
         cmocka_unit_test(a_child_shows_that_its_parent_is_off),
         cmocka_unit_test(the_reset_bit_resets_a_domain),
         cmocka_unit_test(a_reset_without_power_holds_until_it_is_cleared),
+        cmocka_unit_test(a_dart_comes_out_of_reset_without_a_fault),
         cmocka_unit_test(the_darts_outlive_the_engine),
         cmocka_unit_test(everything_off_and_on_again),
         cmocka_unit_test(a_reset_ends_what_runs),

@@ -46,11 +46,12 @@ static void keep_trace(void *context, const char *line, size_t length)
         snprintf(rig->trace + at, sizeof(rig->trace) - at, "%s\n", line);
 }
 
-static void begin(struct rig *rig, uint32_t lenient)
+static void begin_with(struct rig *rig, uint32_t lenient, uint32_t numerics)
 {
     struct ane_machine_config config = {.size = sizeof(config),
                                         .chip = ANE_CHIP_T8103,
                                         .lenient = lenient,
+                                        .numerics = numerics,
                                         .trace = 1,
                                         .trace_fn = keep_trace,
                                         .trace_context = rig};
@@ -61,6 +62,11 @@ static void begin(struct rig *rig, uint32_t lenient)
     rig->source = bare_buffer(&rig->bare, BARE_PAGE);
     rig->second = bare_buffer(&rig->bare, BARE_PAGE);
     rig->result = bare_buffer(&rig->bare, BARE_PAGE);
+}
+
+static void begin(struct rig *rig, uint32_t lenient)
+{
+    begin_with(rig, lenient, ANE_NUMERICS_M1);
 }
 
 static void end(struct rig *rig)
@@ -252,6 +258,31 @@ static void hangs_are_named(void **state)
     assert_string_equal(pr_outcome_text(PR_OUTCOME_PUBLISHED_HANG), "It hangs on an M1 (published).");
 }
 
+/* A rule is wider than its experiment: a value that was not tried is refused, and not said to hang. */
+static void rules_are_not_published(void **state)
+{
+    static const struct {
+        uint32_t offset, value;
+    } rows[] = {{0x154, 3}, {0x1ec, 0x20}, {0x15c, 0x04010111}, {0x210, 0x00500178}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        uint8_t words[4 * PR_TD_WORDS_FULL];
+        unsigned named = 0;
+
+        pr_experiment_descriptor(words);
+        td_set(words, rows[i].offset, rows[i].value);
+        assert_false(pr_check_stream(words, sizeof(words), PR_TD_WORDS_FULL, 1, take_outcome, &named));
+        assert_int_equal(named, 0);
+        for (uint32_t lenient = 0; lenient < 2; lenient++) {
+            struct seen seen = try(rows[i].offset, rows[i].value, lenient);
+
+            assert_int_equal(seen.outcome, STUCK);
+            assert_non_null(strstr(seen.problem.text, "another value against this rule hangs an M1"));
+        }
+    }
+}
+
 /* A word is explained as a whole, in its register, in a task of the neural engines: nothing near it is. */
 static void nothing_more_is_explained(void **state)
 {
@@ -303,6 +334,56 @@ static void widths_of_a_bypass(void **state)
         assert_true(run(&rig, words, sizeof(words), PR_TD_WORDS_FULL, 1));
         for (uint32_t i = 0; i < 6; i++)
             assert_int_equal(get(&rig, 2 * i), rows[r].y[i]);
+        end(&rig);
+    }
+}
+
+/* With the rules of ieee a NaN passes, whatever the widths are. */
+static void nan_of_a_bypass(void **state)
+{
+    (void)state;
+    for (uint32_t width = 2; width < 4; width++) {
+        uint8_t words[4 * PR_TD_WORDS_FULL];
+        struct rig rig;
+
+        begin_with(&rig, 0, ANE_NUMERICS_IEEE);
+        pr_experiment_descriptor(words);
+        td_set(words, TD_IN_DIM, 0x10002);
+        td_set(words, TD_OUT_DIM, 1u << 16 | width);
+        td_set(words, TD_MAC_CFG, 0x0010000c); /* no ReLU */
+        put(&rig, &rig.source, 0, 0x7e00);
+        put(&rig, &rig.source, 2, 0x8000);
+        assert_true(run(&rig, words, sizeof(words), PR_TD_WORDS_FULL, 1));
+        assert_in_range(get(&rig, 0) & 0x7fff, 0x7c01, 0x7fff);
+        assert_int_equal(get(&rig, 2), 0x8000);
+        end(&rig);
+    }
+}
+
+/* Over a depth, a bypass has the extents of its source: nothing shows what others do. */
+static void depth_of_a_bypass(void **state)
+{
+    static const struct {
+        uint32_t offset, value;
+        bool runs;
+    } rows[] = {{TD_IN_DIM, 0x1004d, true}, {TD_IN_DIM, 0x10003, false}, {TD_CIN, 0x40, false}};
+
+    (void)state;
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        uint8_t words[4 * PR_TD_WORDS_FULL];
+        struct ane_machine_problem problem = {.size = sizeof(problem)};
+        struct rig rig;
+
+        begin(&rig, 0);
+        pr_experiment_descriptor(words);
+        td_set(words, 0x12c, 2);
+        td_set(words, 0x140, 2);
+        td_set(words, rows[r].offset, rows[r].value);
+        assert_int_equal(run(&rig, words, sizeof(words), PR_TD_WORDS_FULL, 1), rows[r].runs);
+        if (!rows[r].runs) {
+            assert_int_equal(ane_machine_problem(rig.machine, &problem), 0);
+            assert_string_equal(problem.reg_name, "Common.InDepth");
+        }
         end(&rig);
     }
 }
@@ -485,8 +566,11 @@ int main(void)
         cmocka_unit_test(offsets_name_registers),
         cmocka_unit_test(every_experiment),
         cmocka_unit_test(hangs_are_named),
+        cmocka_unit_test(rules_are_not_published),
         cmocka_unit_test(nothing_more_is_explained),
         cmocka_unit_test(widths_of_a_bypass),
+        cmocka_unit_test(nan_of_a_bypass),
+        cmocka_unit_test(depth_of_a_bypass),
         cmocka_unit_test(bias_of_a_bypass),
         cmocka_unit_test(planar_multiply),
         cmocka_unit_test(concatenation),

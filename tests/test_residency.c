@@ -244,10 +244,13 @@ static void full_dram_is_refused(void **state)
     modelrig_check(&rig, a, MODELRIG_BASE);
 }
 
-/* Requests of several threads while the worker takes out whatever is idle. */
+/*
+ * Requests of several threads while the worker takes out whatever is idle: thirty each, and more until it has
+ * taken out some that were used again.
+ */
 static struct family shared;
-#define PASSES_LEAST 4u
-static atomic_uint running, passes;
+static atomic_uint running;
+static atomic_bool taken;
 
 struct worker {
     pthread_t thread;
@@ -259,13 +262,10 @@ static void *work(void *context)
 {
     struct worker *worker = context;
     struct modelrig own = rig;
-    bool last = false; /* a request that begins after some passes, so that the next one finds its program */
 
     assert_int_equal(ane_surface_create(0, ane_surface_lookup(rig.y), &own.y), 0);
-    for (unsigned i = 0; !last; i++) {
-        last = i >= 29 && atomic_load(&passes) >= PASSES_LEAST;
+    for (unsigned i = 0; i < 30 || !atomic_load(&taken); i++)
         modelrig_check(&own, worker->token, worker->variant);
-    }
     ane_surface_release(own.y);
     atomic_fetch_sub(&running, 1);
     return NULL;
@@ -274,10 +274,11 @@ static void *work(void *context)
 /* Also while the device sleeps again and again: a request that is under way then goes on. */
 static void requests_beside_the_worker(void **state)
 {
+    struct ane_machine_residency now = {.size = sizeof(now)};
     struct worker worker[5];
+    unsigned passes = 0;
 
     (void)state;
-    atomic_store(&passes, 0);
     shared = make_family();
     worker[0] = (struct worker){.token = shared.base, .variant = MODELRIG_BASE};
     worker[1] = (struct worker){.token = shared.adapter[0], .variant = 1};
@@ -285,16 +286,17 @@ static void requests_beside_the_worker(void **state)
     worker[3] = (struct worker){.token = shared.same, .variant = MODELRIG_BASE};
     worker[4] = (struct worker){.token = shared.other, .variant = MODELRIG_BASE};
     atomic_store(&running, 5);
+    atomic_store(&taken, false);
     for (unsigned i = 0; i < 5; i++)
         assert_int_equal(pthread_create(&worker[i].thread, NULL, work, &worker[i]), 0);
     while (atomic_load(&running)) {
-        assert_int_equal(ane_machine_reclaim(rig.machine, 0, 0, NULL), 0);
-        if ((atomic_fetch_add(&passes, 1) + 1) % PASSES_LEAST == 0)
+        assert_int_equal(ane_machine_reclaim(rig.machine, 0, 0, &now), 0);
+        atomic_store(&taken, now.unwired > WEIGHTED);
+        if (++passes % 4 == 0)
             (void)ane_machine_sleep(rig.machine);
     }
     for (unsigned i = 0; i < 5; i++)
         pthread_join(worker[i].thread, NULL);
-    assert_true(reclaim(0, 0).unwired > WEIGHTED);
     check_family(&shared);
 }
 

@@ -422,6 +422,70 @@ static void problems_of_pages_and_pushes_say_what_to_do(void **state)
     ane_machine_destroy(s.machine);
 }
 
+/* Pages that the handler of the DARTs' line puts in when the engine asks for them. */
+struct pager {
+    struct subject *s;
+    struct {
+        uint32_t iova;
+        uint64_t page;
+    } absent[5];
+    unsigned calls;
+};
+
+static void put_in(void *context, enum ane_line line, int level)
+{
+    struct pager *pager = context;
+    struct subject *s = pager->s;
+
+    (void)line;
+    pager->calls += (unsigned)level;
+    for (unsigned dart = 0; level && dart < 3; dart++) {
+        uint32_t wanted = bare_dart(&s->bare, dart, DART_ADDR_LO) & ~(BARE_PAGE - 1);
+
+        for (unsigned i = 0; i < 5 && bare_dart(&s->bare, dart, DART_ERROR); i++)
+            if (pager->absent[i].iova == wanted)
+                bare_map(&s->bare, wanted, pager->absent[i].page);
+        clear_capture(s, dart);
+    }
+}
+
+/* Whatever set of pages is absent: one run brings them in one by one, and the result is whole. */
+static void a_handler_puts_pages_in(void **state)
+{
+    (void)state;
+    for (unsigned set = 0; set < 32; set++) {
+        struct subject s;
+        struct pager pager = {.s = &s};
+        uint16_t half;
+
+        make(&s, set % 2 ? ANE_CHIP_T8103 : ANE_CHIP_T6000);
+        bare_map(&s.bare, s.hole, s.page);
+        for (uint32_t i = 0; i < 2 * ELEMENTS; i++) {
+            half = test_half_from_double(i % 100 - 50.0);
+            bare_put(&s.bare, s.src.iova + 2 * i, &half, 2);
+        }
+        for (unsigned i = 0; i < 5; i++) {
+            const uint32_t iova[] = {s.src.iova, s.hole, s.dst.iova, s.dst.iova + BARE_PAGE, s.request.first};
+
+            pager.absent[i].iova = iova[i];
+            pager.absent[i].page = bare_physical(&s.bare, iova[i]);
+            if (set >> i & 1)
+                bare_map(&s.bare, iova[i], 0);
+        }
+        bare_invalidate(&s.bare);
+        assert_int_equal(ane_machine_line_handler(s.machine, ANE_LINE_DART, put_in, &pager), 0);
+        bare_push(&s.bare, &s.request);
+        assert_int_equal(ane_machine_run(s.machine, 1000000000), ANE_RUN_IDLE);
+        assert_int_equal(pager.calls, __builtin_popcount(set));
+        assert_int_equal(counter(&s, "engine.descriptors"), 1);
+        for (uint32_t i = 0; i < 2 * ELEMENTS; i++) {
+            bare_get(&s.bare, s.dst.iova + 2 * i, &half, 2);
+            assert_int_equal(half, test_half_from_double(i % 100 < 50 ? 0 : i % 100 - 50.0));
+        }
+        ane_machine_destroy(s.machine);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -433,6 +497,7 @@ int main(void)
         cmocka_unit_test(a_second_fault_shows_when_the_first_is_cleared),
         cmocka_unit_test(others_run_while_one_waits),
         cmocka_unit_test(an_abort_ends_the_wait),
+        cmocka_unit_test(a_handler_puts_pages_in),
         cmocka_unit_test(a_problem_names_its_place),
         cmocka_unit_test(problems_of_pages_and_pushes_say_what_to_do),
     };

@@ -630,6 +630,17 @@ cp "$folder/raw/add.bin" "$folder/many/77"
 gives 0 check "$folder/many"
 shows "10000 files: 1 programs, 0 with problems; 9999 skipped, 0 not read"
 rm -rf "$folder/many"
+# Names in UTF-8 are names in JSON; other bytes are replaced there, and shown as numbers in the table.
+mkdir "$folder/names"
+for name in 'caf\303\251\360\237\230\200' 'cut\303' 'csi\302\2331m' 'line\nend'; do
+    # shellcheck disable=SC2059
+    cp "$folder/raw/add.bin" "$folder/names/$(printf "$name")"
+done
+gives 0 check "$folder/names" --json
+holds "[f['file'] for f in d['files']] == ['caf\u00e9\U0001f600', 'csi\u009b1m', 'cut\ufffd', 'line\nend']"
+gives 0 check "$folder/names"
+shows 'csi'"$(printf '\302')"'\x9b1m'
+shows 'line\x0aend'
 gives 1 check "$folder/nothing-here"
 says "nothing-here: No such file or directory."
 

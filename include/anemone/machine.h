@@ -275,11 +275,12 @@ ANE_API int ane_machine_dram_file(struct ane_machine *machine);
 /*
  * Adds a bank: `bytes` bytes of the caller's memory file from `offset` on become physical memory in one run,
  * behind DRAM, at *address. Both are multiples of 16 KiB, and the file has these bytes as long as the bank
- * exists: one that can shrink (a memory file without F_SEAL_SHRINK) is refused. The machine keeps a
- * descriptor of its own. ane_machine_dram finds the bank's bytes, up to 1 GiB at a time. At most
- * ANE_BANKS_MAX exist.
- * 0, or -EINVAL for the file, its size, its seals, or a value that is not a multiple; -ENOSPC when there are
- * too many banks; -ENOMEM when no run of physical addresses is left; -EMFILE; -EPERM as above.
+ * exists: one that can shrink (a memory file without F_SEAL_SHRINK), cannot be written, or has huge pages is
+ * refused. The machine keeps a descriptor of its own. ane_machine_dram finds the bank's bytes, up to 1 GiB at
+ * a time. At most ANE_BANKS_MAX exist.
+ * 0, or -EINVAL for the file, its size, its seals, pages that another bank has, or a value that is not a
+ * multiple; -ENOSPC when there are too many banks; -ENOMEM when no run of physical addresses is left;
+ * -EMFILE; -EPERM as above.
  */
 ANE_API int ane_machine_bank_add(struct ane_machine *machine, int file, uint64_t offset, uint64_t bytes,
                                  uint64_t *address);
@@ -362,7 +363,9 @@ enum ane_line { ANE_LINE_ENGINE = 0, ANE_LINE_DART = 1, ANE_LINES };
  * that call returns; never while another handler of the machine runs. It may call the machine, and virtual
  * time does not pass while it runs unless it lets time pass. A change that comes while a handler runs, from
  * it or from another thread, is reported after it has returned, by its thread. A handler may remove itself or
- * another; ane_machine_destroy does nothing there.
+ * another; ane_machine_destroy does nothing there. A child process that it forks ends in it, or calls exec:
+ * it does not return from it. When a handler lets time pass, the call that it interrupted waits for it; with
+ * several threads or injected calls it is not determined which call that is.
  */
 typedef void (*ane_line_fn)(void *context, enum ane_line line, int level);
 

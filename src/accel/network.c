@@ -25,8 +25,10 @@
 #define INTERMEDIATE_A  3u                   /* the first intermediate buffer; the second needs it */
 #define INTERMEDIATE_B  2u
 #define FIFO            ACC_TILES /* its number, behind the tiles */
+#define PIECE           4096u     /* compared and copied out as a whole: the smallest page */
 #define KERNEL_START(s) (((s) + ACC_KERNEL_ALIGN - 1) / ACC_KERNEL_ALIGN * ACC_KERNEL_ALIGN)
 
+_Static_assert(ACC_TILE_BYTES % PIECE == 0, "a tile is a number of pieces");
 /* The largest run: the sum cannot overflow. */
 _Static_assert(TILES_MAX < UINT64_MAX / ACC_TILE_BYTES / ACC_TILES - 1, "sizes are summed in 64 bits");
 
@@ -35,6 +37,7 @@ struct acc_network {
     struct acc_abi_anec record;         /* a copy that was checked */
     uint64_t pointers[ACC_TILES], fifo; /* in the program's memory, as NN_SYNC gave them */
     uint8_t *memory;                    /* the buffers; NULL: it is not synced */
+    uint8_t *given;                     /* tiles that may be written, as they were copied in */
     uint64_t bytes;
     uint32_t iova[ACC_TILES + 1]; /* of each; 0: it has none */
     uint32_t handle;
@@ -150,6 +153,24 @@ static int map_tiles(struct acc_network_set *set, struct acc_network *network, i
     return 0;
 }
 
+static uint8_t *map_memory(uint64_t bytes, int flags, int file)
+{
+    uint8_t *memory = MAP_FAILED;
+
+    if (base_alloc_allowed())
+        memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, file, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void unmap_memory(struct acc_network *network)
+{
+    if (network->memory)
+        munmap(network->memory, network->bytes);
+    if (network->given)
+        munmap(network->given, network->bytes);
+    network->memory = network->given = NULL;
+}
+
 static int make_buffers(struct acc_network_set *set, struct acc_network *network)
 {
     const uint64_t bytes = all_bytes(network);
@@ -160,15 +181,14 @@ static int make_buffers(struct acc_network_set *set, struct acc_network *network
     status = map_tiles(set, network, file);
     if (status)
         goto close_file;
-    network->memory = base_alloc_allowed()
-                          ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0)
-                          : MAP_FAILED;
-    if (network->memory == MAP_FAILED) {
-        network->memory = NULL;
+    network->bytes = bytes;
+    network->memory = map_memory(bytes, MAP_SHARED, file);
+    network->given = map_memory(bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    if (!network->memory || !network->given) {
+        unmap_memory(network);
         unmap_tiles(set, network);
         status = -ENOMEM;
     }
-    network->bytes = bytes;
 close_file:
     close(file);
     return status;
@@ -179,8 +199,7 @@ static void end_buffers(struct acc_network_set *set, struct acc_network *network
     if (!network->memory)
         return;
     unmap_tiles(set, network);
-    munmap(network->memory, network->bytes);
-    network->memory = NULL;
+    unmap_memory(network);
 }
 
 /* A pinned page is shared from its first byte on, wherever in it the pointer is. */
@@ -189,29 +208,60 @@ static uint64_t page_of(uint64_t pointer)
     return pointer & ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
 }
 
-static int copy_in(const struct acc_network *network, const struct acc_client *client)
+/* The engine does not write descriptors or constants. */
+static bool is_written(const struct acc_network *network, unsigned tile)
 {
-    uint8_t *to = network->memory;
-
-    for (unsigned i = 0; i < ACC_TILES; i++) {
-        if (is_in_program(network, i) &&
-            client->read(client->context, page_of(network->pointers[i]), to, tile_bytes(network, i)))
-            return -EFAULT;
-        to += tile_bytes(network, i);
-    }
-    return client->read(client->context, page_of(network->fifo), to, tile_bytes(network, FIFO)) ? -EFAULT : 0;
+    return is_in_program(network, tile) && network->record.types[tile] != ACC_TILE_CMD;
 }
 
-/* The engine does not write descriptors or constants. */
+static int copy_in(const struct acc_network *network, const struct acc_client *client)
+{
+    uint64_t offset = 0, bytes;
+
+    for (unsigned i = 0; i < ACC_TILES; i++, offset += bytes) {
+        bytes = tile_bytes(network, i);
+        if (is_in_program(network, i) &&
+            client->read(client->context, page_of(network->pointers[i]), network->memory + offset, bytes))
+            return -EFAULT;
+        if (is_written(network, i))
+            memcpy(network->given + offset, network->memory + offset, bytes);
+    }
+    return client->read(client->context, page_of(network->fifo), network->memory + offset,
+                        tile_bytes(network, FIFO))
+               ? -EFAULT
+               : 0;
+}
+
+/*
+ * Where the engine has written, and no more: another tile, or another thread of the program, may have written
+ * to the same pages, which the driver shared. `from` and `before` are the tile after and before the request.
+ */
+static int copy_changes(const struct acc_client *client, uint64_t to, const uint8_t *from,
+                        const uint8_t *before, uint64_t bytes)
+{
+    uint64_t at = 0, end;
+
+    while (at < bytes) {
+        while (at < bytes && !memcmp(from + at, before + at, PIECE))
+            at += PIECE;
+        for (end = at; end < bytes && memcmp(from + end, before + end, PIECE) != 0;)
+            end += PIECE;
+        if (client->write(client->context, to + at, from + at, end - at))
+            return -EFAULT;
+        at = end;
+    }
+    return 0;
+}
+
 static int copy_out(const struct acc_network *network, const struct acc_client *client)
 {
-    const uint8_t *from = network->memory;
+    uint64_t offset = 0, bytes;
 
-    for (unsigned i = 0; i < ACC_TILES; i++) {
-        if (is_in_program(network, i) && network->record.types[i] != ACC_TILE_CMD &&
-            client->write(client->context, page_of(network->pointers[i]), from, tile_bytes(network, i)))
+    for (unsigned i = 0; i < ACC_TILES; i++, offset += bytes) {
+        bytes = tile_bytes(network, i);
+        if (is_written(network, i) && copy_changes(client, page_of(network->pointers[i]),
+                                                   network->memory + offset, network->given + offset, bytes))
             return -EFAULT;
-        from += tile_bytes(network, i);
     }
     return 0;
 }

@@ -5,8 +5,9 @@
  * buffer for it; NN_EXEC copies in, submits, and copies out; NN_UNSYNC ends the buffers; NN_DEINIT ends the
  * network.
  * The driver of that time pinned the program's pages, so that a tile was shared: a copy of every tile in,
- * before, and of every tile but the command buffer out, after, shows a program the same, whichever of SRC and
- * DST its header numbered 3. Intermediate tiles belong to the driver, and the program has no pointer to them.
+ * before, and out, after, of what has changed in every tile but the command buffer, shows a program the same,
+ * whichever of SRC and DST its header numbered 3. Intermediate tiles belong to the driver, and the program
+ * has no pointer to them.
  *
  * Buffers are in a memory file of the network's own, which the program never gets.
  */

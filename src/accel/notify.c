@@ -253,8 +253,9 @@ static int check_proc(struct base_error *error)
     if (!strcmp(self, link))
         return 0;
     return base_fail(error, ENOENT,
-                     "/proc %s, which user notification needs: mount it (`unshare --mount-proc`).",
-                     size < 0 ? "is not mounted" : "has the process numbers of another namespace");
+                     "User notification needs /proc with the process numbers of this namespace; here it %s. "
+                     "Mount one there (`unshare --mount-proc` does).",
+                     size < 0 ? "is not mounted" : "has those of another namespace");
 }
 
 static int begin(struct acc_launch *launch, char *const argv[], struct base_error *error)

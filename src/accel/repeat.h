@@ -18,7 +18,10 @@ struct acc_repeat {
     unsigned next;                   /* the place that is used next */
     uint64_t again, said;            /* reports that came again, and how many of them were said */
 };
-#define ACC_REPEAT_INIT {.lock = PTHREAD_MUTEX_INITIALIZER}
+#define ACC_REPEAT_INIT                   \
+    {                                     \
+        .lock = PTHREAD_MUTEX_INITIALIZER \
+    }
 
 /*
  * An acc_report_fn; its context is a struct acc_repeat. A report that differs from an earlier one in the

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* A JSON string with its quotes: `length` bytes of text. */
+/* A JSON string with its quotes, of `length` bytes of UTF-8. A byte that is none of it becomes U+FFFD. */
 void base_quote_json(FILE *file, const char *text, size_t length);
 
 #endif

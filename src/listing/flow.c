@@ -325,7 +325,10 @@ static void check_source(struct pr_flow *flow, const struct pr_tensor *t, unsign
     }
 }
 
-/* The table as the engine takes it from the streams, all of which fit the constants. */
+/*
+ * The table as the engine takes it from the streams. One that does not fit the constants was reported, or,
+ * when buffers are not judged, is in bytes that are not here.
+ */
 static void check_table(struct pr_flow *flow, const struct pr_task *task)
 {
     const struct pr_flow_buffers *b = flow->buffers;
@@ -335,10 +338,14 @@ static void check_table(struct pr_flow *flow, const struct pr_task *task)
 
     if (!task->ne.table || !b->constants || b->bar[task->ne.kernel_bar].role != PR_ROLE_CONSTANT)
         return;
-    for (uint32_t i = 0; i < task->ne.engines; i++)
-        if (task->ne.stream[i].enabled)
-            streams[i] = (struct pr_kernel_bytes){b->constants + task->ne.stream[i].base,
-                                                  pr_kernel_stream_bytes(task, i)};
+    for (uint32_t i = 0; i < task->ne.engines; i++) {
+        if (!task->ne.stream[i].enabled)
+            continue;
+        streams[i].size = pr_kernel_stream_bytes(task, i);
+        if (task->ne.stream[i].base + streams[i].size > b->bar[task->ne.kernel_bar].bytes)
+            return;
+        streams[i].bytes = b->constants + task->ne.stream[i].base;
+    }
     if (pr_kernel_table(task, streams, half, &problem) && pr_activation_check(half, &problem))
         return;
     report(flow, PR_FINDING_PROBLEM, PR_OUTCOME_UNKNOWN, &problem);

@@ -6,8 +6,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -16,6 +18,7 @@
 struct mach_bank {
     struct mach_bank *next;
     uint64_t address;
+    uint64_t offset, bytes; /* in the file */
     dev_t device;
     ino_t inode;
     int file;
@@ -40,6 +43,14 @@ int ane_machine_dram_file(struct ane_machine *machine)
     return file;
 }
 
+/* A mapping of such a file has whole huge pages: it would cover what is next to a bank. */
+static bool has_huge_pages(int file)
+{
+    struct statfs system;
+
+    return !fstatfs(file, &system) && system.f_type == HUGETLBFS_MAGIC;
+}
+
 /* A page that the file no longer has would kill this process when the engine reads it. */
 static int check_file(int file, uint64_t offset, uint64_t bytes, struct stat *stat, struct base_error *error)
 {
@@ -50,6 +61,13 @@ static int check_file(int file, uint64_t offset, uint64_t bytes, struct stat *st
     if (!(seals & F_SEAL_SHRINK))
         return base_fail(error, EINVAL,
                          "The bank's file can shrink; seal it with F_SEAL_SHRINK before it is handed in.");
+    if (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE))
+        return base_fail(
+            error, EINVAL,
+            "The bank's file is sealed against writing, by F_SEAL_WRITE or F_SEAL_FUTURE_WRITE.");
+    if (has_huge_pages(file))
+        return base_fail(error, EINVAL,
+                         "The bank's file has huge pages (MFD_HUGETLB); make one with ordinary pages.");
     if (!bytes || offset % PR_PAGE_BYTES || bytes % PR_PAGE_BYTES)
         return base_fail(error, EINVAL,
                          "A bank of 0x%" PRIx64 " bytes at offset 0x%" PRIx64
@@ -81,6 +99,16 @@ static const struct mach_bank *same_file(const struct ane_machine *m, dev_t devi
     return bank;
 }
 
+/* The engine knows pages by their physical address, so that one page of a file has one. */
+static bool has_pages(const struct ane_machine *m, const struct stat *stat, uint64_t offset, uint64_t bytes)
+{
+    for (const struct mach_bank *bank = m->banks; bank; bank = bank->next)
+        if (bank->device == stat->st_dev && bank->inode == stat->st_ino &&
+            offset < bank->offset + bank->bytes && bank->offset < offset + bytes)
+            return true;
+    return false;
+}
+
 static int open_file(const struct ane_machine *m, const struct stat *stat, int file, struct base_error *error)
 {
     const struct mach_bank *same = same_file(m, stat->st_dev, stat->st_ino);
@@ -106,11 +134,16 @@ static int add(struct ane_machine *m, int file, uint64_t offset, uint64_t bytes,
 
     if (status)
         return status;
+    if (has_pages(m, &stat, offset, bytes))
+        return base_fail(error, EINVAL,
+                         "Another bank has some of these pages of the file; map that bank a second time.");
     if (count_banks(m) >= ANE_BANKS_MAX)
         return base_fail(error, ENOSPC, "The machine has %u banks, the limit.", ANE_BANKS_MAX);
     bank = base_alloc(sizeof(*bank));
     if (!bank)
         return base_fail(error, ENOMEM, "No memory for a bank.");
+    bank->offset = offset;
+    bank->bytes = bytes;
     bank->device = stat.st_dev;
     bank->inode = stat.st_ino;
     bank->file = status = open_file(m, &stat, file, error);

@@ -135,6 +135,13 @@ unsigned long mach_fork_generation(void);
 bool mach_is_inherited(const struct ane_machine *m);
 
 /*
+ * config.c: copies the caller's configuration (NULL: the defaults) and puts values where it has 0 for a
+ * default. -EINVAL with a sentence for what is wrong.
+ */
+int mach_config_take(const struct ane_machine_config *from, struct ane_machine_config *config,
+                     struct base_error *error);
+
+/*
  * machine.c: ane_machine_create with taps. `install` is called once the parts are there, before the
  * controller boots; it adds taps to the bus and the lines. The machine may fail to boot afterwards, and is
  * then gone with its bus. NULL: none.

@@ -11,100 +11,14 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
-#include "engine/pool.h"
 #include "firmware/firmware.h"
 #include "machine/internal.h"
 #include "machine/tracing.h"
-#include "protocol/device.h"
 #include "protocol/timing.h"
 #include "protocol/tm_regs.h"
 #include "soc/timebase.h"
 
-#define DRAM_DEFAULT      (4ull << 30)
-#define DRAM_MAX          (64ull << 30)
-#define FIRMWARE_DRAM_MIN (64ull << 20)
-
-_Static_assert((int)ANE_CHIP_T6000 == (int)PR_CHIP_T6000 && (int)ANE_CHIP_T8103 == (int)PR_CHIP_T8103,
-               "same numbering");
-/* The public forms are the protocol's, behind the one that the chip chooses. */
-_Static_assert((int)ANE_PAGE_TABLE_SEED == (int)PR_LEAF_SEED + 1 &&
-                   (int)ANE_PAGE_TABLE_T8020 == (int)PR_LEAF_T8020 + 1 &&
-                   (int)ANE_PAGE_TABLE_T6000 == (int)PR_LEAF_T6000 + 1,
-               "same order");
-_Static_assert((int)ANE_NUMERICS_M1 == (int)ENG_M1 && (int)ANE_NUMERICS_IEEE == (int)ENG_IEEE,
-               "same numbering");
-
 _Static_assert(ANE_DOMAINS_MAX >= PR_DOMAINS_MAX, "the map has room for a board's power domains");
-
-_Static_assert(ANE_THREADS_MAX == ENG_POOL_THREADS_MAX, "one limit of threads");
-
-/* The firmware's driver writes the seeds' form; Linux's writes that of the chip. */
-static uint32_t form_of_chip(const struct ane_machine_config *config)
-{
-    if (config->firmware)
-        return ANE_PAGE_TABLE_SEED;
-    return (uint32_t)pr_board_table[config->chip].form + ANE_PAGE_TABLE_SEED;
-}
-
-/* Copies the caller's configuration, whatever version of the struct it was built with. */
-static int take_config(const struct ane_machine_config *from, struct ane_machine_config *config,
-                       struct base_error *error)
-{
-    size_t known = sizeof(*config);
-
-    *config = (struct ane_machine_config){.size = known};
-    if (from && (from->size < offsetof(struct ane_machine_config, dram_bytes) || from->size > 4096))
-        return base_fail(
-            error, EINVAL,
-            "The configuration's size is %zu; set it to sizeof(struct ane_machine_config), %zu here.",
-            from->size, known);
-    if (from && from->size > known && !base_is_zero((const uint8_t *)from + known, from->size - known))
-        return base_fail(error, EINVAL,
-                         "The configuration sets fields that this version of the library does not know.");
-    if (from)
-        memcpy(config, from, from->size < known ? from->size : known);
-    if (!config->dram_bytes)
-        config->dram_bytes = DRAM_DEFAULT;
-    if (config->chip >= PR_CHIP_COUNT)
-        return base_fail(error, EINVAL, "Chip %u is unknown; t6000 is 0 and t8103 is 1.", config->chip);
-    if (config->numerics > ANE_NUMERICS_M1_EXACT)
-        return base_fail(error, EINVAL, "Numerics %u are unknown; m1 is 0, ieee is 1 and m1-exact is 2.",
-                         config->numerics);
-    if (config->page_table > PR_LEAF_FORMS)
-        return base_fail(error, EINVAL,
-                         "Page-table form %u is unknown; the chip's is 0, seed 1, t8020 2, t6000 3.",
-                         config->page_table);
-    if (config->page_table == ANE_PAGE_TABLE_CHIP)
-        config->page_table = form_of_chip(config);
-    if (config->dram_bytes > DRAM_MAX)
-        return base_fail(error, EINVAL,
-                         "DRAM of 0x%" PRIx64 " bytes was asked for; the limit is 0x%" PRIx64 ".",
-                         config->dram_bytes, (uint64_t)DRAM_MAX);
-    if (!config->engines)
-        config->engines = PR_DEVICE_ENGINES;
-    if (config->engines > PR_DEVICE_ENGINES)
-        return base_fail(error, EINVAL, "%u engines were asked for; the M1 has one.", config->engines);
-    if (config->firmware && config->dram_bytes < FIRMWARE_DRAM_MIN)
-        return base_fail(error, EINVAL, "With firmware a machine needs at least 0x%" PRIx64 " bytes of DRAM.",
-                         (uint64_t)FIRMWARE_DRAM_MIN);
-    if (config->threads > ANE_THREADS_MAX)
-        return base_fail(error, EINVAL, "%u worker threads were asked for; the limit is %u.", config->threads,
-                         ANE_THREADS_MAX);
-    if (config->internal_build > 1)
-        return base_fail(error, EINVAL, "Internal build is %u; 0 or 1 are known.", config->internal_build);
-    if (config->lenient > 1)
-        return base_fail(error, EINVAL, "Lenient is %u; 0 or 1 are known.", config->lenient);
-    if (config->timing > ANE_TIMING_M1)
-        return base_fail(error, EINVAL, "Timing %u is unknown; none is 0 and m1 is 1.", config->timing);
-    if (config->clock > ANE_CLOCK_CLOSED)
-        return base_fail(error, EINVAL, "Clock %u is unknown; open is 0 and closed is 1.", config->clock);
-    if (config->in_flight > ANE_IN_FLIGHT_ONE)
-        return base_fail(error, EINVAL, "In-flight rule %u is unknown; bands is 0 and one is 1.",
-                         config->in_flight);
-    if (config->core > ANE_CORE_EMULATED)
-        return base_fail(error, EINVAL, "Core %u is unknown; native is 0 and emulated is 1.", config->core);
-    return 0;
-}
 
 #define ENGINE_POWER  PR_POWERED_BIT(PR_POWERED_ENGINE)
 #define DART_POWER(n) PR_POWERED_BIT(PR_POWERED_DART0 + (n))
@@ -360,17 +274,6 @@ static int make_silicon(struct ane_machine *m, const struct ane_machine_config *
     return status ? status : make_bus(m, error);
 }
 
-int ane_numerics_named(const char *name)
-{
-    static const char *const names[] = {
-        [ANE_NUMERICS_M1] = "m1", [ANE_NUMERICS_IEEE] = "ieee", [ANE_NUMERICS_M1_EXACT] = "m1-exact"};
-
-    for (unsigned i = 0; name && i < BASE_COUNT_OF(names); i++)
-        if (!strcmp(name, names[i]))
-            return (int)i;
-    return -1;
-}
-
 static bool engine_stuck(void *context)
 {
     const struct ane_machine *m = context;
@@ -445,7 +348,7 @@ int mach_create_tapped(const struct ane_machine_config *config,
     if (!machine)
         return base_fail(error, EINVAL, "ane_machine_create was given no place for the machine.");
     *machine = NULL;
-    status = take_config(config, &taken, error);
+    status = mach_config_take(config, &taken, error);
     if (status)
         return status;
     m = make_empty(error);

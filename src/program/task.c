@@ -82,10 +82,15 @@ bool pr_decode_refuse_header(const struct pr_decoder *d, enum pr_problem_kind ki
 
 bool pr_decode_refuse_hang(const struct pr_decoder *d, enum pr_td_field field, const char *why)
 {
-    pr_decode_refuse(d, PR_PROBLEM_INCONSISTENT, field, why);
-    if (d->problem)
-        d->problem->outcome = PR_OUTCOME_PUBLISHED_HANG;
-    return false;
+    const struct pr_reg_info *reg = &pr_reg_table[pr_field_table[field].owner];
+    bool tried = pr_experiment_hangs(reg->address, d->image->word[reg->first], false);
+    char text[160];
+    struct pr_text sentence;
+
+    pr_text_init(&sentence, text, sizeof(text));
+    pr_text_printf(&sentence, "%s; %s", why,
+                   tried ? "this hangs an M1 (published)" : "another value against this rule hangs an M1");
+    return pr_decode_refuse(d, PR_PROBLEM_INCONSISTENT, field, text);
 }
 
 bool pr_decode_ignore_at(const struct pr_decoder *d, enum pr_td_field field, uint32_t element,

@@ -32,8 +32,8 @@ bool pr_decode_refuse(const struct pr_decoder *d, enum pr_problem_kind kind, enu
 bool pr_decode_refuse_header(const struct pr_decoder *d, enum pr_problem_kind kind,
                              enum pr_td_header_field field, const char *why);
 /*
- * The value hangs an M1, by a published experiment: false. experiments.def has the rows, and the caller the
- * rule that they and the programs of Apple's compiler carry.
+ * Against a rule that comes from a published hang: false. experiments.def has the rows, and the caller the
+ * rule that they and the programs of Apple's compiler carry. Only a word of these rows is said to hang an M1.
  */
 bool pr_decode_refuse_hang(const struct pr_decoder *d, enum pr_td_field field, const char *why);
 /* A value without a public meaning: refused, or ignored and reported by a lenient decoder. */

@@ -246,21 +246,24 @@ static bool decode_mode(const struct pr_decoder *d)
 
 /*
  * Rows of a bypass may be shorter or longer than those of its source: columns that the source does not have
- * are zeros, by published experiments with InDim and OutDim. A window of one element does the same.
+ * are zeros, by published experiments with InDim and OutDim. A bypass with more input channels than output
+ * channels does the same, for the one value that was tried. A product of one element passes it unchanged,
+ * NaN included.
  */
 static bool check_bypass_extents(const struct pr_decoder *d)
 {
     uint32_t in[PR_AXES], cin = d->in[PR_AXIS_C];
+    bool spare =
+        d->out[PR_AXIS_C] == 1 && pr_experiment_explains(pr_reg_table[PR_REG_CIN].address, cin, false);
 
     memcpy(in, d->in, sizeof(in));
-    if (in[PR_AXIS_W] != d->out[PR_AXIS_W]) {
-        d->task->ne.mode = PR_NE_MAX;
+    if (spare || in[PR_AXIS_W] != d->out[PR_AXIS_W]) {
+        if (in[PR_AXIS_D] != 1)
+            return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_DIN,
+                                    "a bypass whose width or channels differ is decoded for depth 1 only");
+        d->task->ne.mode = PR_NE_PRODUCT;
         in[PR_AXIS_W] = d->out[PR_AXIS_W];
-    }
-    /* So does one with more input channels than output channels, for the one value that was tried. */
-    if (d->out[PR_AXIS_C] == 1 && pr_experiment_explains(pr_reg_table[PR_REG_CIN].address, cin, false)) {
-        d->task->ne.mode = PR_NE_MAX;
-        in[PR_AXIS_C] = 1;
+        in[PR_AXIS_C] = spare ? 1 : in[PR_AXIS_C];
     }
     return pr_decode_same_extents(d, in, d->out);
 }
@@ -298,8 +301,6 @@ static bool strip_is_short(const struct pr_decoder *d)
            pr_decode_get(d, PR_F_L2_SRC_CHANNEL) << PR_L2_SHIFT < row;
 }
 
-#define HANGS "; this hangs an M1 (published)"
-
 /*
  * Published experiments that end in a hang, as rules. Every known task of the neural engines that Apple's
  * compiler made keeps them.
@@ -307,18 +308,18 @@ static bool strip_is_short(const struct pr_decoder *d)
 static bool check_hangs(const struct pr_decoder *d)
 {
     if (pr_decode_get(d, PR_F_TASK_TYPE))
-        return pr_decode_refuse_hang(d, PR_F_TASK_TYPE, "a task of the neural engines has type 0" HANGS);
+        return pr_decode_refuse_hang(d, PR_F_TASK_TYPE, "a task of the neural engines has type 0");
     if (!d->image->word[pr_reg_table[PR_REG_CONV_CFG].first])
-        return pr_decode_refuse_hang(d, PR_F_KW, "a task of the neural engines has a window and steps" HANGS);
+        return pr_decode_refuse_hang(d, PR_F_KW, "a task of the neural engines has a window and steps");
     if (!pr_decode_get(d, PR_F_TILE_HEIGHT))
-        return pr_decode_refuse_hang(d, PR_F_TILE_HEIGHT, "a strip has at least 1 row" HANGS);
+        return pr_decode_refuse_hang(d, PR_F_TILE_HEIGHT, "a strip has at least 1 row");
     if (pr_decode_get(d, PR_F_PATCH_WIDTH))
-        return pr_decode_refuse_hang(d, PR_F_PATCH_WIDTH, "patches are for the planar engine" HANGS);
+        return pr_decode_refuse_hang(d, PR_F_PATCH_WIDTH, "patches are for the planar engine");
     if (pr_decode_get(d, PR_F_RESULT_TYPE) == PR_TYPE_RESIDENT && pr_decode_get(d, PR_F_DST_EN))
         return pr_decode_refuse_hang(d, PR_F_RESULT_TYPE,
-                                     "the result stays in L2, but its DMA is enabled and waits for it" HANGS);
+                                     "the result stays in L2, but its DMA is enabled and waits for it");
     if (strip_is_short(d))
-        return pr_decode_refuse_hang(d, PR_F_L2_SRC_CHANNEL, "the one row of the source does not fit" HANGS);
+        return pr_decode_refuse_hang(d, PR_F_L2_SRC_CHANNEL, "the one row of the source does not fit");
     return true;
 }
 

@@ -121,7 +121,7 @@ static uint32_t blocks_of(const struct soc_pmu *pmu, uint32_t domains)
 void soc_pmu_write32(struct soc_pmu *pmu, enum soc_master master, uint64_t address, uint32_t value)
 {
     const uint32_t off = pmu->off, gated = pmu->gated;
-    uint32_t lost, rose;
+    uint32_t lost, reset;
     unsigned domain;
     bool gates;
 
@@ -129,12 +129,13 @@ void soc_pmu_write32(struct soc_pmu *pmu, enum soc_master master, uint64_t addre
         return;
     gates = target_of(value) != PR_PS_ON &&
             (master == SOC_MASTER_CONTROLLER || target_of(value) == PR_PS_GATED) && !(off >> domain & 1);
-    rose = value & ~pmu->word[domain] & (uint32_t)PR_PS_RESET;
+    reset = (value ^ pmu->word[domain]) & (uint32_t)PR_PS_RESET;
     pmu->word[domain] = word_after(pmu->word[domain], master, value);
     set_gate(pmu, domain, gates);
     SOC_TRACE(pmu->trace, PMU_STATE, domain, pmu->word[domain]);
     lost = blocks_of(pmu, pmu->off & ~off);
-    if (rose && !(pmu->off >> domain & 1))
+    /* At its end, too: an engine that is not under reset may have used a DART that was. */
+    if (reset && !(pmu->off >> domain & 1))
         lost |= pmu->board->domain[domain].powers;
     if (lost)
         pmu->lost(pmu->context, lost);

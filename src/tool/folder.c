@@ -256,15 +256,21 @@ static void judge_name(struct walk *w, int folder, const char *name)
         close(file);
 }
 
-/* A name or a text on a line of its own, whatever bytes it has. Returns how many columns it took. */
+/*
+ * A name or a text on a line of its own, whatever bytes it has: what a terminal may take for a command (see
+ * base/printable.h) is printed as its number. Returns how many columns it took.
+ */
 static unsigned print_text(const char *text)
 {
+    unsigned char before = 0;
     unsigned columns = 0;
 
     for (; *text; text++) {
         unsigned char c = (unsigned char)*text;
+        bool control = c < ' ' || c == 0x7f || (c >= 0x80 && c <= 0x9f && (before < 0x80 || before == 0xc2));
 
-        columns += c < ' ' || c == 0x7f ? (unsigned)printf("\\x%02x", c) : (unsigned)(putchar(c) != EOF);
+        columns += control ? (unsigned)printf("\\x%02x", c) : (unsigned)(putchar(c) != EOF);
+        before = c;
     }
     return columns;
 }

@@ -37,6 +37,9 @@ static void try(const uint8_t *data, size_t size, uint32_t words, uint32_t count
     program.text_bytes = size;
     program.first_words = raw.first_words;
     program.count = raw.descriptors;
+    program.buffers.bar[PR_HWX_BAR_CONST].role = PR_ROLE_CONSTANT; /* as the command takes what is behind */
+    program.buffers.bar[PR_HWX_BAR_CONST].bytes = size - raw.behind;
+    program.buffers.constants = data + raw.behind;
     judge(&program);
 }
 

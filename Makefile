@@ -27,6 +27,8 @@ flavour := $(if $(filter cc gcc,$(CC)),,-$(notdir $(firstword $(CC))))
 BUILD := build$(flavour)$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 # Test builds are linked with lld where it is installed: two hundred programs take a minute less.
 LINKER := $(if $(findstring clang,$(CC))$(SAN),$(shell command -v ld.lld >/dev/null 2>&1 && echo 'CC_LD=lld '))
+# What a sanitizer checks is compiled lightly: a third less time. Fuzzers run for long, and are not.
+LIGHT := $(if $(SAN),$(if $(findstring fuzzing,$(MESON_FLAGS)),,-Doptimization=1))
 # What scripts/setup must have installed: clang's sanitizers are a package of their own.
 NEEDS := $(if $(findstring clang,$(CC)),$(if $(SAN),fuzz,test),build)
 NINJA = ninja $(if $(filter 1,$(V)),-v) -C
@@ -164,5 +166,5 @@ configure: setup-$(NEEDS)
 		[ "$$(cat $(BUILD)/configured 2>/dev/null)" = "$$wanted" ] && exit 0; verb=configure; \
 	fi; \
 	$(LINKER)$(MESON) $$verb --prefix="$$PREFIX" --libdir="$$LIBDIR" -Dc_args="$$CFLAGS" -Dc_link_args="$$LDFLAGS" \
-		$(if $(SAN),-Db_sanitize="$$SAN" -Db_lundef=false) $(MESON_FLAGS) $(BUILD) && \
+		$(if $(SAN),-Db_sanitize="$$SAN" -Db_lundef=false) $(LIGHT) $(MESON_FLAGS) $(BUILD) && \
 	printf '%s\n' "$$wanted" >$(BUILD)/configured

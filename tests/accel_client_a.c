@@ -342,7 +342,7 @@ static void refuse_pointers(struct network *n)
     uint8_t *kept = n->tile[FIRST],
             *gap = mmap(NULL, 2 * TILE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-    CHECK(gap != MAP_FAILED && !munmap(gap, TILE), "no memory");
+    CHECK(gap != MAP_FAILED && !mprotect(gap, TILE, PROT_NONE), "no memory");
     n->tile[FIRST] = NULL;
     refused(sync_tiles(n), EINVAL, "a tile without a pointer");
     n->tile[FIRST] = gap;
@@ -352,7 +352,7 @@ static void refuse_pointers(struct network *n)
     CHECK(!sync_tiles(n), "NN_SYNC after errors failed");
     CHECK(!sync_tiles(n), "a second NN_SYNC failed");
     run_once(n, 9);
-    munmap(gap + TILE, TILE);
+    munmap(gap, 2 * TILE);
 }
 
 static void mode_errors(void)

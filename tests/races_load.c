@@ -149,7 +149,7 @@ static unsigned long pinned_end(struct pinned *pinned)
 
 /* orphans: the owner closes while another client's prepare waits for a domain it will not get. */
 
-#define ORPHANS 50u /* each waits for a deadline of wall time; make soak runs more */
+#define ORPHANS 15u /* each waits for a deadline of wall time; make soak runs more */
 
 struct orphans {
     struct outrig_client second;

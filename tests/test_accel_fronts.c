@@ -31,10 +31,17 @@
 #endif
 
 /* Of the command, where the kernel or a container does not allow it. */
-#define REFUSED "User notification is refused"
+#define REFUSED         "User notification is refused"
+#define UNDER_SANITIZER "programs of the host have no sanitizer in them"
 
 static char output[OUTPUT_MAX], text_words[16];
 static const char *text_path;
+
+static void skip_because(const char *why)
+{
+    print_message("# %s\n", why);
+    skip();
+}
 
 static int setup(void **state)
 {
@@ -112,7 +119,7 @@ static void notified(const char *mode, const char *count)
     int status = run_with("LD_PRELOAD", "", words);
 
     if (strstr(output, REFUSED))
-        skip();
+        skip_because(output);
     if (status)
         fail_msg("under the notifier, %s exited with %d:\n%s", mode, status, output);
 }
@@ -158,7 +165,7 @@ static void test_inherited(void **state)
 static void test_exec(void **state)
 {
     if (SANITIZED)
-        skip();
+        skip_because(UNDER_SANITIZER);
     (void)state;
     expect(
         WORDS("sh", "-c", "exec sh -c 'exec \"$0\" \"$1\" run 3' \"$0\" \"$1\"", TEST_CLIENT_A, text_path));
@@ -207,7 +214,7 @@ static void test_trace(void **state)
 static void test_paths(void **state)
 {
     if (SANITIZED)
-        skip();
+        skip_because(UNDER_SANITIZER);
     (void)state;
     expect(
         WORDS("sh", "-c",
@@ -223,11 +230,11 @@ static void test_python(void **state)
 
     (void)state;
     if (SANITIZED)
-        skip();
+        skip_because(UNDER_SANITIZER);
     status = run_with(
         NULL, NULL, WORDS("python3", TEST_SOURCE_ROOT "/tests/accel_client.py", text_path, text_words, "1"));
     if (status == NO_SUCH)
-        skip();
+        skip_because("python3 is not here");
     if (status)
         fail_msg("the script exited with %d:\n%s", status, output);
     assert_non_null(strstr(output, "right"));
@@ -249,10 +256,12 @@ static void test_debugger(void **state)
 
     (void)state;
     if (SANITIZED)
-        skip();
+        skip_because(UNDER_SANITIZER);
     status = run_with(NULL, NULL, words);
-    if (status == NO_SUCH || strstr(output, "ptrace"))
-        skip();
+    if (status == NO_SUCH)
+        skip_because("gdb is not here");
+    if (strstr(output, "ptrace"))
+        skip_because(output);
     if (!strstr(output, "exited normally"))
         fail_msg("the debugger says:\n%s", output);
 }
@@ -264,7 +273,7 @@ static void test_names(void **state)
 
     (void)state;
     if (status == NO_SUCH)
-        skip();
+        skip_because("nm is not here");
     assert_int_equal(status, 0);
     assert_non_null(strstr(output, " T ioctl\n"));
     assert_non_null(strstr(output, " T __open64_2\n"));

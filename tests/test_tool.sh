@@ -341,6 +341,7 @@ gives 2 bench accel --way node
 gives 2 bench submit --way nothing
 says "bench submit needs --way node|plain"
 gives 0 accel --where
+gives 2 accel --where more
 gives 0 bench threads --json
 json
 holds "abs(d['gain'] - 190 / 142.5) < 0.02 and d['m1_measured_gain'] == 1.04"

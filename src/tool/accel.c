@@ -89,10 +89,14 @@ static bool take_machine(struct ane_machine_config *config, const char *chip, co
 static bool take_words(struct accel *accel, int argc, char **argv)
 {
     const char *chip = NULL, *numerics = NULL, *threads = NULL;
-    bool lenient = false;
-    const struct tool_option options[] = {
-        {"chip", NULL, &chip},       {"numerics", NULL, &numerics},       {"threads", NULL, &threads},
-        {"lenient", &lenient, NULL}, {"trace", NULL, &accel->trace_path}, {0}};
+    bool lenient = false, where = false;
+    const struct tool_option options[] = {{"chip", NULL, &chip},
+                                          {"numerics", NULL, &numerics},
+                                          {"threads", NULL, &threads},
+                                          {"lenient", &lenient, NULL},
+                                          {"trace", NULL, &accel->trace_path},
+                                          {"where", &where, NULL},
+                                          {0}};
     const char *words[WORDS_MAX];
     int own = 0;
     unsigned count;
@@ -101,6 +105,10 @@ static bool take_words(struct accel *accel, int argc, char **argv)
         own++;
     if (!tool_words(own, argv, options, words, WORDS_MAX, &count))
         return false;
+    if (where) {
+        tool_say("--where is used alone: anemone accel --where.");
+        return false;
+    }
     if (count || own + 1 >= argc) {
         tool_say("the program comes after `--`: anemone accel [options] -- PROGRAM [ARGS].");
         return false;

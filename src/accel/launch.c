@@ -158,7 +158,7 @@ int acc_launch_execute(struct acc_launch *launch, const char *name, struct base_
     launch->program_socket = -1;
     if (status || message.word != ACC_LAUNCH_NOT_EXECUTED)
         return 0;
-    return base_fail(error, message.value, "%s cannot be executed: %s.", name, strerror(message.value));
+    return base_fail(error, message.value, "'%s' cannot be executed: %s.", name, strerror(message.value));
 }
 
 /* All that have come, to the keeper, which has not been reaped yet: its number is its own. */

@@ -196,13 +196,13 @@ int tool_accel(int argc, char **argv)
         return TOOL_USAGE;
     traced = accel.trace_path ? trace_file_open(&accel.trace, accel.trace_path, &accel.config) : 0;
     if (traced) {
-        tool_say("%s: %s.", accel.trace_path, strerror(-traced));
+        tool_say("the trace %s cannot be written: %s.", accel.trace_path, strerror(-traced));
         return TOOL_FAILURE;
     }
     status = run(&accel);
     traced = trace_file_close(&accel.trace);
     if (!traced)
         return status;
-    tool_say("%s: writing failed: %s.", accel.trace_path, strerror(-traced));
+    tool_say("the trace %s was not written whole: %s.", accel.trace_path, strerror(-traced));
     return status ? status : TOOL_FAILURE;
 }

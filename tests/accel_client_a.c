@@ -212,8 +212,8 @@ static uint16_t half(unsigned value)
 
 static void run_once(const struct network *n, unsigned round)
 {
-    uint16_t *a = (uint16_t *)n->tile[FIRST], *b = (uint16_t *)n->tile[SECOND];
-    const uint16_t *y = (const uint16_t *)n->tile[RESULT];
+    uint16_t *a = (void *)n->tile[FIRST], *b = (void *)n->tile[SECOND];
+    const uint16_t *y = (const void *)n->tile[RESULT];
 
     for (unsigned i = 0; i < VALUES; i++) {
         a[i] = half(i);

@@ -36,7 +36,7 @@ struct rig {
     unsigned reports;
 };
 
-static uint8_t *at(const struct rig *rig, unsigned page)
+static void *at(const struct rig *rig, unsigned page)
 {
     return rig->memory + page * ACC_TILE_BYTES;
 }
@@ -185,8 +185,8 @@ static int deinit(struct rig *rig, uint32_t handle)
 
 static void run(struct rig *rig, uint32_t handle, double plus)
 {
-    uint16_t *a = (uint16_t *)at(rig, AT_FIRST), *b = (uint16_t *)at(rig, AT_SECOND);
-    const uint16_t *y = (const uint16_t *)at(rig, AT_RESULT);
+    uint16_t *a = at(rig, AT_FIRST), *b = at(rig, AT_SECOND);
+    const uint16_t *y = at(rig, AT_RESULT);
 
     for (unsigned i = 0; i < VALUES; i++) {
         a[i] = test_half_from_double(i);
@@ -198,7 +198,7 @@ static void run(struct rig *rig, uint32_t handle, double plus)
         assert_int_equal(y[i], test_half_from_double(i + plus));
         assert_int_equal(a[i], test_half_from_double(i));
     }
-    assert_int_equal(at(rig, AT_RESULT)[2 * VALUES], GARBAGE);
+    assert_int_equal(((const uint8_t *)at(rig, AT_RESULT))[2 * VALUES], GARBAGE);
 }
 
 static void test_both_headers(void **state)
@@ -257,7 +257,7 @@ static void test_shared_pages(void **state)
 {
     struct rig *rig = *state;
     const struct acc_abi_anec record = load(rig, ACC_TILE_SRC, ACC_TILE_DST);
-    uint16_t *a = (uint16_t *)at(rig, AT_FIRST), *b = (uint16_t *)at(rig, AT_SECOND);
+    uint16_t *a = at(rig, AT_FIRST), *b = at(rig, AT_SECOND);
     struct acc_abi_nn_sync call;
     uint32_t handle;
 

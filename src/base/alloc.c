@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static atomic_ulong acquisitions;
 static atomic_ulong fail_at; /* acquisition number that fails; 0 = none */
@@ -44,6 +46,37 @@ void *base_alloc_aligned(size_t alignment, size_t bytes)
     if (!base_alloc_allowed() || posix_memalign(&memory, alignment, bytes ? bytes : 1))
         return NULL;
     return memset(memory, 0, bytes);
+}
+
+/* The bytes in whole pages, and one more without access. */
+static size_t pages_of(size_t bytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    return (bytes + page - 1) / page * page + page;
+}
+
+void *base_pages(size_t bytes)
+{
+    const size_t all = pages_of(bytes), page = (size_t)sysconf(_SC_PAGESIZE);
+    uint8_t *memory;
+
+    if (!base_alloc_allowed() || bytes > SIZE_MAX / 2)
+        return NULL;
+    memory = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return NULL;
+    if (all > page && mprotect(memory, all - page, PROT_READ | PROT_WRITE)) {
+        munmap(memory, all);
+        return NULL;
+    }
+    return memory;
+}
+
+void base_pages_free(void *memory, size_t bytes)
+{
+    if (memory)
+        munmap(memory, pages_of(bytes));
 }
 
 void *base_realloc(void *memory, size_t bytes)

@@ -15,6 +15,12 @@ void *base_alloc(size_t bytes);
 void *base_alloc_array(size_t count, size_t size);
 /* Zeroed memory on a boundary (a power of two, at least 8), or NULL. Freed with base_free. */
 void *base_alloc_aligned(size_t alignment, size_t bytes);
+/*
+ * Zeroed pages that cost nothing until they are touched, for large memory that may stay unused; an access
+ * behind them faults. Or NULL. Freed with base_pages_free, with the same size.
+ */
+void *base_pages(size_t bytes);
+void base_pages_free(void *memory, size_t bytes);
 /* Like realloc; new bytes are not cleared. */
 void *base_realloc(void *memory, size_t bytes);
 char *base_strdup(const char *string);

@@ -36,7 +36,7 @@ int eng_create(const struct eng_config *config, struct dart *dart, struct soc_cl
     e->trace = trace;
     e->running = -1;
     for (unsigned i = 0; i < PR_TQ_COUNT; i++) {
-        e->queue[i].l2 = base_alloc_aligned(64, PR_L2_BYTES);
+        e->queue[i].l2 = base_pages(PR_L2_BYTES);
         if (!e->queue[i].l2) {
             base_fail(error, ENOMEM, "No memory for the L2 of queue %u.", i);
             goto fail;
@@ -66,7 +66,7 @@ void eng_destroy(struct eng *engine)
     eng_scratch_free(&engine->staged);
     eng_scratch_free(&engine->gathered);
     for (unsigned i = 0; i < PR_TQ_COUNT; i++) {
-        base_free(engine->queue[i].l2);
+        base_pages_free(engine->queue[i].l2, PR_L2_BYTES);
         eng_scratch_free(&engine->queue[i].stream[0].memory);
         eng_scratch_free(&engine->queue[i].stream[1].memory);
     }

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "accel/network.h"
-#include "accel_text.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "programs.h"
+#include "tdpatch.h"
 
 #define BASE     0x100000000000u /* address of the program's first byte */
 #define PAGES    16u
@@ -23,6 +23,9 @@
 #define FAILURES 64u
 #define GARBAGE  0x5a
 #define MIDDLE   0x123u
+
+/* y = a + b, rows of 64 bytes: the values of each tensor are one run of VALUES halves. */
+static const struct td_shape add_shape = {1, 8, 1, 32};
 
 enum { RESULT = 4, SECOND = 5, FIRST = 6 };
 /* Where the program has them, in tiles. */
@@ -132,7 +135,8 @@ static struct acc_abi_anec load(struct rig *rig, uint32_t source, uint32_t resul
     struct test_program program;
     struct acc_abi_anec record;
 
-    test_assemble(&program, "%s", accel_text_add);
+    test_assemble(&program, "%s", test_text_add);
+    td_set_shape(program.bytes, &add_shape);
     record = record_of(program.first_words, source, result);
     memcpy(at(rig, AT_TEXT), program.bytes, program.size);
     memcpy(at(rig, AT_FIFO), program.bytes, program.size);

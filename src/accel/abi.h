@@ -2,8 +2,8 @@
 /*
  * The ioctls of the engine's Linux driver, in the generations that programs were written for (drv, from
  * df44182 on). All are of type 'd'. Numbers 0x41 to 0x45 mean different things in different generations; the
- * size, which is part of a request's number, tells them apart, so one node serves all; BO_FREE and NN_DEINIT,
- * which have one number and size, end whatever has the handle.
+ * size, which is part of a request's number, distinguishes them, so one node serves all; BO_FREE and
+ * NN_DEINIT, which have one number and size, end whatever has the handle.
  *
  *   A  user pointers: /dev/dri/renderD129, no mmap. The driver copies between the program's memory and its
  *      own buffers.

@@ -252,7 +252,7 @@ int acc_preload_statx(int folder, const char *path, int flags, unsigned mask, st
 typedef int (*access_fn)(const char *path, int mode);
 typedef int (*accessat_fn)(int folder, const char *path, int mode, int flags);
 
-/* Everyone may read and write a node; nobody may execute a device. */
+/* Everyone may read and write a node; a device is not executable. */
 static int answer_access(const char *path, int mode)
 {
     if (!(mode & X_OK) || !is_device(path))

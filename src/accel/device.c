@@ -81,8 +81,6 @@ static void power(const struct acc_device *d, uint32_t value)
     for (uint32_t i = 0; i < d->map.domains; i++)
         if (!strncmp(d->map.domain[i].name, "ane_", 4))
             ane_machine_write32(d->machine, d->map.domain[i].address, value);
-    for (uint32_t i = 0; i < PR_PMU_DOMAINS && !d->map.domains; i++)
-        ane_machine_write32(d->machine, d->map.pmu + (uint64_t)i * PR_PMU_STRIDE, value);
 }
 
 /* DARTs, then the task manager: what a kernel does when it attaches the device, and when power returns. */

@@ -214,7 +214,10 @@ static int start_threads(struct notify *notify, struct base_error *error)
     return base_fail(error, EAGAIN, "The threads of the notifier cannot be made.");
 }
 
-/* Each buffer of a program takes a descriptor here; the program keeps the limit it has. */
+/*
+ * Each open of a node and each network of generation A takes descriptors here. The program keeps the limit
+ * that it has.
+ */
 static void raise_descriptors(void)
 {
     struct rlimit limit;

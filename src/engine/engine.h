@@ -57,8 +57,8 @@ void eng_reset(struct eng *engine);
 void eng_gate(struct eng *engine, bool gated);
 
 /*
- * The DART was told that something changed: requests that wait for a page are tried again, from the beginning
- * of the descriptor that faulted.
+ * A TLB was invalidated or a DART's error cleared: requests that wait for a page are tried again, from the
+ * beginning of the descriptor that faulted.
  */
 void eng_restart(struct eng *engine);
 

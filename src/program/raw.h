@@ -40,8 +40,8 @@ struct pr_raw {
 
 /*
  * Finds the stream in any bytes. `words` is the size of the first descriptor, 0 to find it. `count` is the
- * most descriptors to take, 0 for all. False, saying what was tried, when there is none or its size cannot be
- * told.
+ * most descriptors to take, 0 for all. False, saying what was tried, when there is none or its size is not
+ * found.
  */
 bool pr_raw_find(const void *bytes, size_t size, uint32_t words, uint32_t count, struct pr_raw *raw,
                  struct pr_problem *problem);

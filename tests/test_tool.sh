@@ -613,7 +613,7 @@ printf 'chain\ndescriptor\n  Nonsense=1\n' >"$folder/raw/nonsense.td"
 gives 1 check "$folder/raw" --json
 json
 holds "{f['file']: f['form'] for f in d['files'] if f['state'] == 'checked'} == {'add.bin': 'stream', 'add.btsp': 'btsp', 'alone.btsp': 'btsp', 'bad.btsp': 'btsp', 'chain.bin': 'stream', 'late.bin': 'stream', 'link': 'stream'}"
-holds "{f['file']: f['why'] for f in d['files'] if f['state'] == 'skipped'} == {'deep': '--recursive enters folders', 'empty': 'it is empty', 'noise': 'it is no program', 'notes.txt': 'it is no program', 'odd.bin': 'it is no program', 'pipe': 'it is no regular file', 'round': 'it is a link to a folder'}"
+holds "{f['file']: f['why'] for f in d['files'] if f['state'] == 'skipped'} == {'deep': '--recursive enters folders', 'empty': 'it is empty', 'noise': 'it is not a program', 'notes.txt': 'it is not a program', 'odd.bin': 'it is not a program', 'pipe': 'it is not a regular file', 'round': 'it is a link to a folder'}"
 holds "[f['file'] for f in d['files'] if f['state'] == 'broken'] == ['nonsense.td'] and [f['file'] for f in d['files'] if f['state'] == 'not read'] == ['lost']"
 holds "(d['programs'], d['with_problems'], d['skipped'], d['not_read'], d['good']) == (8, 2, 7, 1, False)"
 holds "[(f['descriptors'], f['problems'], f['remarks'], f['outcome']) for f in d['files'] if f['file'] in ('add.bin', 'bad.btsp', 'chain.bin')] == [(1, 0, 1, 'runs'), (1, 1, 2, 'not known'), (2, 0, 2, 'runs')]"

@@ -137,7 +137,7 @@ static const char *why_not(const uint8_t *head, size_t size)
         return "it is a dump of the firmware";
     if (tool_firmware_is(head, size))
         return "it is a firmware image";
-    return "it is no program";
+    return "it is not a program";
 }
 
 static void show_nothing(void *context, enum pr_finding finding, const struct pr_problem *problem)
@@ -241,14 +241,14 @@ static void judge_name(struct walk *w, int folder, const char *name)
         return;
     }
     if (!S_ISREG(status.st_mode)) {
-        row_end(&w->row, SKIPPED, "it is no regular file");
+        row_end(&w->row, SKIPPED, "it is not a regular file");
         return;
     }
     file = openat(folder, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (file < 0 || fstat(file, &status)) {
         row_end(&w->row, UNREAD, strerror(errno));
     } else if (!S_ISREG(status.st_mode)) {
-        row_end(&w->row, SKIPPED, "it is no regular file");
+        row_end(&w->row, SKIPPED, "it is not a regular file");
     } else {
         judge_file(w, file, (uint64_t)status.st_size);
     }

@@ -263,7 +263,10 @@ def terminal(place):
     """The terminal's interrupt reaches the program once, and the command waits for what the program makes of it."""
     script = 'trap "echo caught; exit 9" INT; echo ready; while :; do sleep 0.05; done'
     words = place.accel('sh', '-c', script)
-    process, master = pty.fork()
+    try:
+        process, master = pty.fork()
+    except OSError:
+        return 'no pseudo-terminals here'
     if process == 0:
         os.execv(words[0], words)
     seen = b''

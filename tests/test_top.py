@@ -269,10 +269,25 @@ def terminal(anemone, folder):
     return problems
 
 
+def has_terminals():
+    try:
+        pair = pty.openpty()
+    except OSError:
+        return False
+    for end in pair:
+        os.close(end)
+    return True
+
+
 def main():
     anemone = os.path.abspath(sys.argv[1])
     results = []
-    for look in (rates, table, pages, hostile_text, misbehaviour, absence, plain, interrupted, terminal):
+    looks = [rates, table, pages, hostile_text, misbehaviour, absence, plain, interrupted]
+    if has_terminals():
+        looks.append(terminal)
+    else:
+        print("# The look at a terminal is skipped: this host has no pseudo-terminals.")
+    for look in looks:
         with tempfile.TemporaryDirectory() as folder:
             results.append((f"anemone top: {look.__name__}", look(anemone, folder)))
     return tap.report(results)

@@ -201,7 +201,7 @@ holds "d['entries'] == []"
 gives 0 cache clear
 shows "0 entries"
 gives 2 cache
-says "anemone cache list"
+says "anemone cache ls"
 gives 2 cache trim much
 says "not a number of bytes"
 gives 2 compile

@@ -17,7 +17,7 @@
 /* What is needed while a bundle is expanded. */
 struct expansion {
     struct pr_e5 e5;
-    struct pr_hwx_port port[PR_E5_PORTS_MAX];
+    struct pr_hwx_port port[PR_E5_PORT_BUFFERS];
     struct pr_hwx_program image;
     void *text, *scalars;
 };
@@ -70,7 +70,6 @@ static IOReturn expand_bundle(struct drv *d, struct expansion *x, const struct a
                           x->e5.records);
     pr_e5_expand(&x->e5, x->text, size, &words, &problem);
     pr_e5_scalars(&x->e5, x->scalars);
-    pr_e5_image_ports(&x->e5, x->port);
     x->image = (struct pr_hwx_program){.text = x->text,
                                        .text_bytes = (uint32_t)size,
                                        .constant = head->weights_bytes ? weights : NULL,
@@ -80,7 +79,7 @@ static IOReturn expand_bundle(struct drv *d, struct expansion *x, const struct a
                                        .td_count = x->e5.records,
                                        .first_td_words = words,
                                        .intermediate_bytes = x->e5.intermediate_bytes,
-                                       .port_count = x->e5.ports,
+                                       .port_count = pr_e5_image_ports(&x->e5, x->port),
                                        .port = x->port};
     return write_image(d, x, image, bytes);
 }

@@ -10,6 +10,7 @@
 
 #include "compiler/graph/graph.h"
 #include "compiler/lower/lower.h"
+#include "compiler/pass/passes.h"
 #include "graphref.h"
 #include "iorig.h"
 #include "support.h"

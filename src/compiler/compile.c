@@ -19,6 +19,7 @@
 #include "compiler/store/cache.h"
 #include "compiler/store/files.h"
 #include "compiler/graph/graph.h"
+#include "compiler/pass/passes.h"
 #include "program/anec.h"
 
 #define MODEL_BYTES_MAX (256u << 20) /* of a text; weights are files of their own */
@@ -194,11 +195,15 @@ static int write_out(const struct cc_bundle *bundle, const char *wanted, struct 
     return status;
 }
 
-static int lower(const struct cc_graph *graph, const char *model, const struct cc_options *options,
+/* Replaces the graph by what the passes make of it. */
+static int lower(struct cc_graph **graph, const char *model, const struct cc_options *options,
                  struct cc_program **program, struct base_error *error)
 {
     struct base_error inner;
-    int status = cc_lower(graph, options->report, program, &inner);
+    int status = cc_passes(graph, &inner);
+
+    if (!status)
+        status = cc_lower(*graph, options->report, program, &inner);
 
     return status ? base_fail(error, -status, "%s: %s", model, inner.text) : 0;
 }
@@ -252,7 +257,7 @@ static bool keep(const char *cache, const struct cc_options *options, struct cc_
 }
 
 /* From the cache, or lowered and put there. */
-static int build(const struct cc_graph *graph, const char *model, const struct cc_options *options,
+static int build(struct cc_graph **graph, const char *model, const struct cc_options *options,
                  struct cc_bundle *bundle, struct cc_report *report, struct base_error *error)
 {
     char cache[CC_PATH_BYTES];
@@ -299,7 +304,7 @@ static int compile_model(const char *model, const struct cc_options *options, st
         return status;
     report->operations = count_operations(graph);
     cc_cache_key(graph, report->key);
-    status = build(graph, model, options, bundle, report, error);
+    status = build(&graph, model, options, bundle, report, error);
     cc_graph_destroy(graph);
     return status;
 }

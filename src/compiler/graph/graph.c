@@ -75,6 +75,11 @@ size_t cc_shape_bytes(enum cc_type type, uint32_t rank, const uint32_t *dims)
     return (size_t)bytes;
 }
 
+uint64_t cc_value_elements(const struct cc_value *value)
+{
+    return value->bytes / cc_type_bytes(value->type);
+}
+
 struct cc_graph *cc_graph_create(void)
 {
     return base_alloc(sizeof(struct cc_graph));
@@ -90,6 +95,11 @@ void cc_graph_destroy(struct cc_graph *graph)
     }
     for (uint32_t i = 0; i < graph->ops; i++)
         base_free(graph->op[i].name);
+    for (uint32_t i = 0; i < graph->origins; i++) {
+        base_free(graph->origin[i].name);
+        base_free(graph->origin[i].kind);
+    }
+    base_free(graph->origin);
     base_free(graph->function);
     base_free(graph->value);
     base_free(graph->op);
@@ -160,6 +170,27 @@ int cc_graph_add_op(struct cc_graph *graph, enum cc_op_kind kind, const char *na
     return (int)graph->ops++;
 }
 
+int cc_graph_add_origin(struct cc_graph *graph, const char *name, const char *kind, unsigned line,
+                        unsigned column)
+{
+    void *array = graph->origin;
+    struct cc_origin origin = {.line = line, .column = column};
+    int status = grow(&array, &graph->origin_capacity, graph->origins, sizeof(*graph->origin));
+
+    graph->origin = array;
+    if (status)
+        return status;
+    origin.name = base_strdup(name);
+    origin.kind = base_strdup(kind);
+    if (!origin.name || !origin.kind) {
+        base_free(origin.name);
+        base_free(origin.kind);
+        return -ENOMEM;
+    }
+    graph->origin[graph->origins] = origin;
+    return (int)graph->origins++;
+}
+
 int cc_graph_add_const(struct cc_graph *graph, const char *name, enum cc_type type, uint32_t rank,
                        const uint32_t *dims, void *data)
 {
@@ -200,4 +231,65 @@ int cc_graph_add_input(struct cc_graph *graph, uint32_t value)
 int cc_graph_add_output(struct cc_graph *graph, uint32_t value)
 {
     return add_port(graph, &graph->output, &graph->outputs, value);
+}
+
+static int copy_value(struct cc_graph *to, const struct cc_value *v)
+{
+    int value = cc_graph_add_value(to, v->name, v->type, v->rank, v->dim);
+
+    if (value < 0 || !v->data)
+        return value;
+    to->value[value].data = base_alloc(v->bytes);
+    if (!to->value[value].data)
+        return -ENOMEM;
+    memcpy(to->value[value].data, v->data, v->bytes);
+    return 0;
+}
+
+static int copy_op(struct cc_graph *to, const struct cc_op *op)
+{
+    int number = cc_graph_add_op(to, op->kind, op->name, op->line);
+    char *name;
+
+    if (number < 0)
+        return number;
+    name = to->op[number].name;
+    to->op[number] = *op;
+    to->op[number].name = name;
+    return 0;
+}
+
+static int copy_all(const struct cc_graph *g, struct cc_graph *to)
+{
+    int status = 0;
+
+    if (g->function && !(to->function = base_strdup(g->function)))
+        return -ENOMEM;
+    for (uint32_t i = 0; i < g->origins && status >= 0; i++)
+        status = cc_graph_add_origin(to, g->origin[i].name, g->origin[i].kind, g->origin[i].line,
+                                     g->origin[i].column);
+    for (uint32_t i = 0; i < g->values && status >= 0; i++)
+        status = copy_value(to, &g->value[i]);
+    for (uint32_t i = 0; i < g->ops && status >= 0; i++)
+        status = copy_op(to, &g->op[i]);
+    for (uint32_t i = 0; i < g->inputs && status >= 0; i++)
+        status = cc_graph_add_input(to, g->input[i]);
+    for (uint32_t i = 0; i < g->outputs && status >= 0; i++)
+        status = cc_graph_add_output(to, g->output[i]);
+    return status < 0 ? status : 0;
+}
+
+int cc_graph_copy(const struct cc_graph *graph, struct cc_graph **copy)
+{
+    int status;
+
+    *copy = cc_graph_create();
+    if (!*copy)
+        return -ENOMEM;
+    status = copy_all(graph, *copy);
+    if (!status)
+        return 0;
+    cc_graph_destroy(*copy);
+    *copy = NULL;
+    return status;
 }

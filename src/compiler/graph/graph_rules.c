@@ -101,10 +101,16 @@ struct cc_shape cc_rule_shape(const struct cc_value *value)
 
 int cc_rule_float(const struct cc_op *op, const struct cc_value *value, struct base_error *error)
 {
-    if (value->type == CC_FP16 || value->type == CC_FP32)
+    /* Constants of any type can be folded. */
+    if (value->type == CC_FP16 || value->type == CC_FP32 || value->data)
         return 0;
     return cc_rule_refuse(op, error, "operand `%.64s` is %s, expected fp16 or fp32", value->name,
                           cc_rule_text(value).text);
+}
+
+static bool is_float(const struct cc_value *value)
+{
+    return value->type == CC_FP16 || value->type == CC_FP32;
 }
 
 int cc_rule_same_type(const struct cc_op *op, const struct cc_value *x, const struct cc_value *y,
@@ -114,10 +120,19 @@ int cc_rule_same_type(const struct cc_op *op, const struct cc_value *x, const st
 
     if (status || (status = cc_rule_float(op, y, error)))
         return status;
-    if (x->type != y->type)
-        return cc_rule_refuse(op, error, "`%.64s` is %s and `%.64s` is %s, expected one type", x->name,
-                              cc_type_name(x->type), y->name, cc_type_name(y->type));
-    return 0;
+    if (x->type == y->type || (is_float(x) && is_float(y) && (x->data || y->data)))
+        return 0;
+    return cc_rule_refuse(op, error, "`%.64s` is %s and `%.64s` is %s, expected one type", x->name,
+                          cc_type_name(x->type), y->name, cc_type_name(y->type));
+}
+
+enum cc_type cc_rule_result_type(const struct cc_value *x, const struct cc_value *y)
+{
+    if (x->type == y->type || (!x->data && y->data))
+        return x->type;
+    if (x->data && !y->data)
+        return y->type;
+    return CC_FP32;
 }
 
 int cc_rule_constant(const struct cc_graph *graph, const struct cc_op *op, uint32_t index, const char *what,
@@ -181,12 +196,19 @@ static cc_rule *const rules[CC_OP_COUNT] = {
 #undef REDUCE
             [CC_OP_CAST] = cc_rule_cast,
     [CC_OP_SELECT] = cc_rule_select,
+    [CC_OP_PRELU] = cc_rule_channel_parameters,
+    [CC_OP_SOFTPLUS_PARAMETRIC] = cc_rule_channel_parameters,
     [CC_OP_CONV] = cc_rule_conv,
+    [CC_OP_CONV_TRANSPOSE] = cc_rule_conv_transpose,
     [CC_OP_LINEAR] = cc_rule_linear,
     [CC_OP_MATMUL] = cc_rule_matmul,
     [CC_OP_MAX_POOL] = cc_rule_pool,
     [CC_OP_AVG_POOL] = cc_rule_pool,
+    [CC_OP_L2_POOL] = cc_rule_pool,
     [CC_OP_SOFTMAX] = cc_rule_softmax,
+    [CC_OP_LOG_SOFTMAX] = cc_rule_softmax,
+    [CC_OP_L2_NORM] = cc_rule_l2_norm,
+    [CC_OP_LOCAL_RESPONSE_NORM] = cc_rule_local_response_norm,
     [CC_OP_LAYER_NORM] = cc_rule_layer_norm,
     [CC_OP_INSTANCE_NORM] = cc_rule_channel_norm,
     [CC_OP_BATCH_NORM] = cc_rule_channel_norm,
@@ -197,6 +219,15 @@ static cc_rule *const rules[CC_OP_COUNT] = {
     [CC_OP_SLICE_BY_INDEX] = cc_rule_slice,
     [CC_OP_SLICE_BY_SIZE] = cc_rule_slice,
     [CC_OP_TILE] = cc_rule_tile,
+    [CC_OP_PAD] = cc_rule_pad,
+    [CC_OP_RESIZE] = cc_rule_resize,
+    [CC_OP_DEPTH_TO_SPACE] = cc_rule_depth,
+    [CC_OP_SPACE_TO_DEPTH] = cc_rule_depth,
+    [CC_OP_BATCH_TO_SPACE] = cc_rule_batch,
+    [CC_OP_SPACE_TO_BATCH] = cc_rule_batch,
+    [CC_OP_REVERSE] = cc_rule_reverse,
+    [CC_OP_GATHER] = cc_rule_gather,
+    [CC_OP_CUMSUM] = cc_rule_cumsum,
     [CC_OP_CONCAT] = cc_rule_concat,
     [CC_OP_STACK] = cc_rule_stack,
 };
@@ -204,6 +235,15 @@ static cc_rule *const rules[CC_OP_COUNT] = {
 bool cc_op_gives_bool(enum cc_op_kind kind)
 {
     return (unsigned)kind < CC_OP_COUNT && (rules[kind] == cc_rule_compare || rules[kind] == cc_rule_logical);
+}
+
+/* Whether all operands are constants: its result has no place in the engine. */
+static bool is_folded(const struct cc_graph *graph, const struct cc_op *op)
+{
+    for (uint32_t i = 0; i < op->inputs; i++)
+        if (!graph->value[op->input[i]].data)
+            return false;
+    return op->inputs != 0;
 }
 
 static int check_operand_count(const struct cc_op *op, struct base_error *error)
@@ -214,6 +254,23 @@ static int check_operand_count(const struct cc_op *op, struct base_error *error)
         return cc_rule_refuse(op, error, "%u operands, expected 1 to %u", op->inputs, CC_INPUTS_MAX);
     if (wanted != CC_INPUTS_LIST && op->inputs != wanted)
         return cc_rule_refuse(op, error, "%u operands, expected %u", op->inputs, wanted);
+    return 0;
+}
+
+int cc_op_shape(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *shape,
+                struct base_error *error)
+{
+    struct base_error limit;
+    int status = check_operand_count(op, error);
+
+    if (status)
+        return status;
+    if (!rules[op->kind] || op->kind == CC_OP_RESHAPE)
+        return cc_rule_refuse(op, error, "its shape does not follow from its operands");
+    if ((status = rules[op->kind](graph, op, shape, error)))
+        return status;
+    if (cc_shape_check(shape->type, shape->rank, shape->dim, is_folded(graph, op), &limit))
+        return cc_rule_refuse(op, error, "%s", limit.text);
     return 0;
 }
 
@@ -248,7 +305,8 @@ static int check_op(const struct cc_graph *graph, const struct cc_op *op, bool *
     if ((unsigned)op->kind >= CC_OP_COUNT || !op->name)
         return base_fail(error, EINVAL, "Operation %zu has no kind or no name.", (size_t)(op - graph->op));
     if (op->inputs > CC_INPUTS_MAX || op->output >= graph->values || op->a.weight > graph->values ||
-        op->a.bias > graph->values || op->a.mean > graph->values || op->a.variance > graph->values)
+        op->a.bias > graph->values || op->a.mean > graph->values || op->a.variance > graph->values ||
+        op->a.indices > graph->values)
         return cc_rule_refuse(op, error, "a value index reaches beyond the %u values", graph->values);
     for (uint32_t i = 0; i < op->inputs; i++)
         if (op->input[i] >= graph->values || !made[op->input[i]])

@@ -51,7 +51,7 @@ int cc_rule_cast(const struct cc_graph *graph, const struct cc_op *op, struct cc
 {
     const struct cc_value *x = cc_rule_operand(graph, op, 0);
 
-    if (op->a.to != CC_FP16 && op->a.to != CC_FP32)
+    if (op->a.to != CC_FP16 && op->a.to != CC_FP32 && !x->data)
         return cc_rule_refuse(op, error, "dtype is %s, expected fp16 or fp32", cc_type_name(op->a.to));
     *out = cc_rule_shape(x);
     out->type = op->a.to;
@@ -65,7 +65,7 @@ int cc_rule_binary(const struct cc_graph *graph, const struct cc_op *op, struct 
     struct cc_shape left = cc_rule_shape(x), right = cc_rule_shape(y);
     int status = cc_rule_same_type(op, x, y, error);
 
-    out->type = x->type;
+    out->type = cc_rule_result_type(x, y);
     return status ? status : cc_rule_broadcast(op, &left, &right, 0, out, error);
 }
 
@@ -113,8 +113,27 @@ int cc_rule_select(const struct cc_graph *graph, const struct cc_op *op, struct 
 
     if (status || (status = cc_rule_same_type(op, a, b, error)))
         return status;
-    out->type = a->type;
+    out->type = cc_rule_result_type(a, b);
     if ((status = cc_rule_broadcast(op, &left, &right, 0, out, error)))
         return status;
     return cc_rule_broadcast(op, out, &condition, 0, out, error);
+}
+
+/* PRELU and SOFTPLUS_PARAMETRIC: one number per channel. */
+int cc_rule_channel_parameters(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,
+                               struct base_error *error)
+{
+    const struct cc_value *x = cc_rule_operand(graph, op, 0);
+    int status = cc_rule_float(op, x, error);
+
+    *out = cc_rule_shape(x);
+    if (status)
+        return status;
+    if (x->rank < 2)
+        return cc_rule_refuse(op, error, "x is %s, expected at least rank 2: [N, C, ...]",
+                              cc_rule_text(x).text);
+    if (!op->a.weight || (op->kind == CC_OP_SOFTPLUS_PARAMETRIC && !op->a.bias))
+        return cc_rule_refuse(op, error, "there is no %s", op->a.weight ? "beta" : "alpha");
+    status = cc_rule_vector(graph, op, op->a.weight, "alpha", x->dim[1], error);
+    return status ? status : cc_rule_vector(graph, op, op->a.bias, "beta", x->dim[1], error);
 }

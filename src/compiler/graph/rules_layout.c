@@ -105,12 +105,12 @@ int cc_rule_slice(const struct cc_graph *graph, const struct cc_op *op, struct c
     if (status)
         return status;
     for (uint32_t i = 0; i < x->rank; i++) {
-        uint32_t begin = op->a.begin[i], size = op->a.size[i];
+        uint32_t begin = op->a.begin[i], size = op->a.size[i], step = op->a.step[i] ? op->a.step[i] : 1;
 
-        if (size == 0 || size > x->dim[i] || begin > x->dim[i] - size)
-            return cc_rule_refuse(op, error,
-                                  "%u elements from %u on axis %u, expected at least 1 inside its length %u",
-                                  size, begin, i, x->dim[i]);
+        if (size == 0 || begin + (uint64_t)(size - 1) * step >= x->dim[i])
+            return cc_rule_refuse(
+                op, error, "%u elements from %u on axis %u%s, expected at least 1 inside its length %u", size,
+                begin, i, step > 1 ? " with a stride" : "", x->dim[i]);
         slice.dim[i] = size;
     }
     return leave_out(op, &slice, out, error);
@@ -158,6 +158,20 @@ static int check_list(const struct cc_graph *graph, const struct cc_op *op, uint
     return status;
 }
 
+/* That of an operand computed at run time; of constants alone, the widest. */
+static enum cc_type list_type(const struct cc_graph *graph, const struct cc_op *op)
+{
+    const struct cc_value *found = cc_rule_operand(graph, op, 0);
+
+    for (uint32_t i = 1; i < op->inputs; i++) {
+        const struct cc_value *next = cc_rule_operand(graph, op, i);
+
+        if (cc_rule_result_type(found, next) != found->type || !next->data)
+            found = next;
+    }
+    return found->type;
+}
+
 int cc_rule_concat(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,
                    struct base_error *error)
 {
@@ -175,6 +189,7 @@ int cc_rule_concat(const struct cc_graph *graph, const struct cc_op *op, struct 
         return cc_rule_refuse(op, error, "axis %u would have length %llu, more than %u", axis,
                               (unsigned long long)length, PR_CHANNELS_MAX);
     *out = cc_rule_shape(cc_rule_operand(graph, op, 0));
+    out->type = list_type(graph, op);
     out->dim[axis] = (uint32_t)length;
     return 0;
 }
@@ -192,8 +207,171 @@ int cc_rule_stack(const struct cc_graph *graph, const struct cc_op *op, struct c
         return cc_rule_refuse(op, error, "axis %u reaches beyond the result's rank %u", axis, x->rank + 1);
     if ((status = check_list(graph, op, CC_RANK_MAX, error)))
         return status;
-    *out = (struct cc_shape){.type = x->type, .rank = x->rank + 1};
+    *out = (struct cc_shape){.type = list_type(graph, op), .rank = x->rank + 1};
     for (uint32_t i = 0; i < out->rank; i++)
         out->dim[i] = i == axis ? op->inputs : x->dim[taken++];
     return 0;
+}
+
+int cc_rule_pad(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,
+                struct base_error *error)
+{
+    const struct cc_value *x = cc_rule_operand(graph, op, 0);
+    const struct cc_attributes *a = &op->a;
+
+    *out = cc_rule_shape(x);
+    for (uint32_t i = 0; i < x->rank; i++) {
+        uint64_t length = (uint64_t)x->dim[i] + a->begin[i] + a->end[i];
+
+        if (length > PR_CHANNELS_MAX)
+            return cc_rule_refuse(op, error, "axis %u would have length %llu, more than %u", i,
+                                  (unsigned long long)length, PR_CHANNELS_MAX);
+        if (a->pad_mode == CC_PAD_REFLECT && (a->begin[i] >= x->dim[i] || a->end[i] >= x->dim[i]))
+            return cc_rule_refuse(op, error,
+                                  "padding %u and %u of axis %u reflects more than its length %u less 1",
+                                  a->begin[i], a->end[i], i, x->dim[i]);
+        out->dim[i] = (uint32_t)length;
+    }
+    return cc_rule_float(op, x, error);
+}
+
+/* H and W become size[0] and size[1]; of rank 3, the two last axes too. */
+int cc_rule_resize(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,
+                   struct base_error *error)
+{
+    const struct cc_value *x = cc_rule_operand(graph, op, 0);
+
+    *out = cc_rule_shape(x);
+    if (x->rank < 2)
+        return cc_rule_refuse(op, error, "x is %s, expected at least rank 2: [..., H, W]",
+                              cc_rule_text(x).text);
+    for (unsigned i = 0; i < 2; i++) {
+        if (op->a.size[i] == 0 || op->a.size[i] > PR_CHANNELS_MAX)
+            return cc_rule_refuse(op, error, "the result has %u by %u elements, expected 1 to %u",
+                                  op->a.size[0], op->a.size[1], PR_CHANNELS_MAX);
+        out->dim[x->rank - 2 + i] = op->a.size[i];
+    }
+    return cc_rule_float(op, x, error);
+}
+
+static int check_blocks(const struct cc_op *op, const struct cc_value *x, struct base_error *error)
+{
+    const uint32_t *block = op->a.block;
+
+    if (x->rank != 4)
+        return cc_rule_refuse(op, error, "x is %s, expected rank 4: [N, C, H, W]", cc_rule_text(x).text);
+    if (block[0] == 0 || block[1] == 0 || block[0] > PR_WIDTH_MAX || block[1] > PR_WIDTH_MAX)
+        return cc_rule_refuse(op, error, "blocks of %u by %u, expected 1 to %u", block[0], block[1],
+                              PR_WIDTH_MAX);
+    return cc_rule_float(op, x, error);
+}
+
+/* `moved` is the axis that the elements of a block come from or go to. */
+static int blocks(const struct cc_op *op, bool from, uint32_t moved, struct cc_shape *out,
+                  struct base_error *error)
+{
+    const uint32_t *block = op->a.block;
+    uint64_t count = (uint64_t)block[0] * block[1];
+
+    if (from ? out->dim[moved] % count != 0 : out->dim[2] % block[0] || out->dim[3] % block[1])
+        return cc_rule_refuse(op, error, "blocks of %u by %u do not divide %s", block[0], block[1],
+                              cc_shape_text(out->type, out->rank, out->dim).text);
+    if (!from && out->dim[moved] > PR_CHANNELS_MAX / count)
+        return cc_rule_refuse(op, error, "axis %u would be longer than %u", moved, PR_CHANNELS_MAX);
+    out->dim[moved] = (uint32_t)(from ? out->dim[moved] / count : out->dim[moved] * count);
+    for (unsigned i = 0; i < 2; i++)
+        out->dim[2 + i] = from ? out->dim[2 + i] * block[i] : out->dim[2 + i] / block[i];
+    return 0;
+}
+
+/* DEPTH_TO_SPACE, SPACE_TO_DEPTH */
+int cc_rule_depth(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,
+                  struct base_error *error)
+{
+    const struct cc_value *x = cc_rule_operand(graph, op, 0);
+    int status = check_blocks(op, x, error);
+
+    *out = cc_rule_shape(x);
+    return status ? status : blocks(op, op->kind == CC_OP_DEPTH_TO_SPACE, 1, out, error);
+}
+
+/* BATCH_TO_SPACE crops its result by pad, SPACE_TO_BATCH pads x by it. */
+int cc_rule_batch(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,
+                  struct base_error *error)
+{
+    const struct cc_value *x = cc_rule_operand(graph, op, 0);
+    bool from = op->kind == CC_OP_BATCH_TO_SPACE;
+    int status = check_blocks(op, x, error);
+
+    *out = cc_rule_shape(x);
+    if (status)
+        return status;
+    for (unsigned i = 0; i < 4; i++)
+        if (op->a.pad[i] > PR_WIDTH_MAX)
+            return cc_rule_refuse(op, error, "a crop or padding of %u is more than %u", op->a.pad[i],
+                                  PR_WIDTH_MAX);
+    for (unsigned i = 0; i < 2 && !from; i++)
+        out->dim[2 + i] += op->a.pad[2 * i] + op->a.pad[2 * i + 1];
+    if ((status = blocks(op, from, 0, out, error)))
+        return status;
+    for (unsigned i = 0; i < 2 && from; i++) {
+        uint32_t crop = op->a.pad[2 * i] + op->a.pad[2 * i + 1];
+
+        if (crop >= out->dim[2 + i])
+            return cc_rule_refuse(op, error, "crops of %u leave nothing of axis %u of length %u", crop, 2 + i,
+                                  out->dim[2 + i]);
+        out->dim[2 + i] -= crop;
+    }
+    return 0;
+}
+
+int cc_rule_reverse(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,
+                    struct base_error *error)
+{
+    const struct cc_value *x = cc_rule_operand(graph, op, 0);
+
+    *out = cc_rule_shape(x);
+    if (op->a.axes >> x->rank)
+        return cc_rule_refuse(op, error, "axes 0x%x reach beyond rank %u", op->a.axes, x->rank);
+    return cc_rule_float(op, x, error);
+}
+
+int cc_rule_cumsum(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,
+                   struct base_error *error)
+{
+    const struct cc_value *x = cc_rule_operand(graph, op, 0);
+
+    *out = cc_rule_shape(x);
+    if (op->a.axis >= x->rank)
+        return cc_rule_refuse(op, error, "axis %u reaches beyond rank %u", op->a.axis, x->rank);
+    return cc_rule_float(op, x, error);
+}
+
+int cc_rule_gather(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,
+                   struct base_error *error)
+{
+    const struct cc_value *x = cc_rule_operand(graph, op, 0);
+    const struct cc_value *indices = op->a.indices ? &graph->value[op->a.indices - 1] : NULL;
+    const int32_t *index;
+
+    if (!indices || !indices->data || indices->type != CC_INT32)
+        return cc_rule_refuse(op, error, "its indices are not int32 constants");
+    if (op->a.axis >= x->rank)
+        return cc_rule_refuse(op, error, "axis %u reaches beyond rank %u", op->a.axis, x->rank);
+    if (x->rank - 1 + indices->rank > CC_RANK_MAX)
+        return cc_rule_refuse(op, error, "the result has rank %u, more than %u", x->rank - 1 + indices->rank,
+                              CC_RANK_MAX);
+    index = indices->data;
+    for (size_t i = 0; i < indices->bytes / sizeof(*index); i++)
+        if (index[i] < 0 || (uint32_t)index[i] >= x->dim[op->a.axis])
+            return cc_rule_refuse(op, error, "index %d is outside axis %u of length %u", index[i], op->a.axis,
+                                  x->dim[op->a.axis]);
+    *out = (struct cc_shape){.type = x->type};
+    for (uint32_t i = 0; i < op->a.axis; i++)
+        out->dim[out->rank++] = x->dim[i];
+    for (uint32_t i = 0; i < indices->rank; i++)
+        out->dim[out->rank++] = indices->dim[i];
+    for (uint32_t i = op->a.axis + 1; i < x->rank; i++)
+        out->dim[out->rank++] = x->dim[i];
+    return cc_rule_float(op, x, error);
 }

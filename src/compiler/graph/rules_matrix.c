@@ -15,8 +15,8 @@ int cc_rule_linear(const struct cc_graph *graph, const struct cc_op *op, struct 
         return status;
     if (!weight)
         return cc_rule_refuse(op, error, "there is no weight");
-    if (x->rank < 1 || x->rank > 4)
-        return cc_rule_refuse(op, error, "x is %s, expected rank 1 to 4", cc_rule_text(x).text);
+    if (x->rank < 1)
+        return cc_rule_refuse(op, error, "x is %s, expected at least rank 1", cc_rule_text(x).text);
     if (weight->rank != 2 || weight->dim[1] != x->dim[x->rank - 1])
         return cc_rule_refuse(op, error, "weight is %s, expected [out, %u] for x of %s",
                               cc_rule_text(weight).text, x->dim[x->rank - 1], cc_rule_text(x).text);
@@ -35,9 +35,9 @@ int cc_rule_matmul(const struct cc_graph *graph, const struct cc_op *op, struct 
 
     if (status)
         return status;
-    if (x->rank < 2 || x->rank > 4 || y->rank < 2 || y->rank > 4)
-        return cc_rule_refuse(op, error, "%s by %s: expected operands of rank 2 to 4", cc_rule_text(x).text,
-                              cc_rule_text(y).text);
+    if (x->rank < 2 || y->rank < 2)
+        return cc_rule_refuse(op, error, "%s by %s: expected operands of at least rank 2",
+                              cc_rule_text(x).text, cc_rule_text(y).text);
     rows = x->dim[x->rank - (op->a.transpose_x ? 1 : 2)];
     inner_x = x->dim[x->rank - (op->a.transpose_x ? 2 : 1)];
     inner_y = y->dim[y->rank - (op->a.transpose_y ? 1 : 2)];
@@ -48,7 +48,7 @@ int cc_rule_matmul(const struct cc_graph *graph, const struct cc_op *op, struct 
                               cc_rule_text(y).text, op->a.transpose_y ? " transposed" : "", inner_x, inner_y);
     if ((status = cc_rule_broadcast(op, &left, &right, 2, out, error)))
         return status;
-    out->type = x->type;
+    out->type = cc_rule_result_type(x, y);
     out->dim[out->rank - 2] = rows;
     out->dim[out->rank - 1] = columns;
     return 0;

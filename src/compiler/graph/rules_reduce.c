@@ -46,6 +46,17 @@ int cc_rule_softmax(const struct cc_graph *graph, const struct cc_op *op, struct
     return cc_rule_float(op, x, error);
 }
 
+int cc_rule_l2_norm(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,
+                    struct base_error *error)
+{
+    const struct cc_value *x = cc_rule_operand(graph, op, 0);
+
+    *out = cc_rule_shape(x);
+    if (x->rank < 2)
+        return cc_rule_refuse(op, error, "x is %s, expected at least rank 2", cc_rule_text(x).text);
+    return cc_rule_float(op, x, error);
+}
+
 static int check_epsilon(const struct cc_op *op, struct base_error *error)
 {
     if (isfinite(op->a.epsilon) && op->a.epsilon >= 0)

@@ -59,8 +59,11 @@ static void add_float(struct hasher *h, float value)
 
 static void add_attributes(struct hasher *h, const struct cc_attributes *a)
 {
-    const uint32_t number[] = {a->weight,      a->bias, a->mean,      a->variance, a->groups, a->transpose_x,
-                               a->transpose_y, a->axes, a->keep_dims, a->axis,     a->gelu,   a->to};
+    const uint32_t number[] = {a->weight,      a->bias,        a->mean,    a->variance,        a->groups,
+                               a->transpose_x, a->transpose_y, a->axes,    a->keep_dims,       a->axis,
+                               a->gelu,        a->to,          a->ceil,    a->exclude_padding, a->pad_mode,
+                               a->resize,      a->coordinate,  a->nearest, a->order,           a->exclusive,
+                               a->reverse,     a->indices};
 
     add_numbers(h, number, BASE_COUNT_OF(number));
     add_numbers(h, a->kernel, 2);
@@ -70,10 +73,17 @@ static void add_attributes(struct hasher *h, const struct cc_attributes *a)
     add_numbers(h, a->perm, CC_RANK_MAX);
     add_numbers(h, a->begin, CC_RANK_MAX);
     add_numbers(h, a->size, CC_RANK_MAX);
+    add_numbers(h, a->end, CC_RANK_MAX);
+    add_numbers(h, a->step, CC_RANK_MAX);
+    add_numbers(h, a->block, 2);
     add_numbers(h, a->reps, CC_RANK_MAX);
     add_float(h, a->alpha);
     add_float(h, a->beta);
     add_float(h, a->epsilon);
+    add_float(h, a->gamma);
+    add_float(h, a->scale[0]);
+    add_float(h, a->scale[1]);
+    add_float(h, a->cubic);
 }
 
 static void add_ports(struct hasher *h, const struct cc_graph *g, const uint32_t *list, uint32_t count)

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every operation means, in double precision and from its definition alone: the reference that the
+ * engine's results are compared with, and what folds constants. Tensors are packed row-major doubles; an
+ * int32 is a whole double, a bool is 0 or 1. Nothing is rounded to fp16 or fp32.
+ */
+#ifndef COMPILER_EVAL_EVAL_H
+#define COMPILER_EVAL_EVAL_H
+
+#include "compiler/graph/graph.h"
+
+/*
+ * One operation of a checked graph. `operand[i]` are the elements of its input i; `result` has room for
+ * those of its output. Constants that are parameters are read from the graph. A result of type int32 is
+ * truncated.
+ */
+int cc_eval_op(const struct cc_graph *graph, const struct cc_op *op, const double *const *operand,
+               double *result, struct base_error *error);
+
+/* A whole graph: the elements of every value that is needed. */
+struct cc_eval {
+    const struct cc_graph *graph;
+    double **value; /* per value of the graph; NULL: not computed */
+};
+int cc_eval_open(struct cc_eval *eval, const struct cc_graph *graph, struct base_error *error);
+/* Sets a value, an input as a rule; the elements are copied. */
+int cc_eval_set(struct cc_eval *eval, uint32_t value, const double *elements, struct base_error *error);
+/* Computes the operations from number `first` on that an output depends on. Values that are set stay. */
+int cc_eval_run(struct cc_eval *eval, uint32_t first, struct base_error *error);
+void cc_eval_close(struct cc_eval *eval);
+
+/*
+ * Folding: if all operands of operation `number` are constants, its value becomes a constant of its type,
+ * and the operation CONST. *folded is whether it did; results above CC_FOLD_BYTES_MAX are left alone.
+ */
+#define CC_FOLD_BYTES_MAX (256ull << 20)
+int cc_eval_fold(struct cc_graph *graph, uint32_t number, bool *folded, struct base_error *error);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Composites: the function of a family replaces an operation by primitives, or does nothing when the
+ * operation is not one of its composites.
+ */
+#ifndef COMPILER_PASS_COMPOSE_H
+#define COMPILER_PASS_COMPOSE_H
+
+#include "compiler/graph/rewrite.h"
+
+cc_rewrite_op cc_compose_elementwise, cc_compose_reduce, cc_compose_layout, cc_compose_window;
+
+#endif

@@ -18,7 +18,6 @@ bool pr_e5_image_make(const struct pr_e5 *e5, const void *weights, const struct 
     if (!pr_e5_expand(e5, parts->text, parts->text_bytes, &words, problem))
         return false;
     pr_e5_scalars(e5, parts->scalars);
-    pr_e5_image_ports(e5, image->port);
     image->program = (struct pr_hwx_program){.text = parts->text,
                                              .text_bytes = (uint32_t)parts->text_bytes,
                                              .constant = e5->constant_bytes ? weights : NULL,
@@ -28,7 +27,7 @@ bool pr_e5_image_make(const struct pr_e5 *e5, const void *weights, const struct 
                                              .td_count = e5->records,
                                              .first_td_words = words,
                                              .intermediate_bytes = e5->intermediate_bytes,
-                                             .port_count = e5->ports,
+                                             .port_count = pr_e5_image_ports(e5, image->port),
                                              .port = image->port};
     return true;
 }

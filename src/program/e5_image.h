@@ -10,7 +10,7 @@
 #include "program/hwx_write.h"
 
 struct pr_e5_image {
-    struct pr_hwx_port port[PR_E5_PORTS_MAX];
+    struct pr_hwx_port port[PR_E5_PORT_BUFFERS];
     struct pr_hwx_program program; /* for pr_hwx_write; its pointers are the caller's bytes and `port` */
 };
 

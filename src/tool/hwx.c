@@ -31,6 +31,11 @@ static bool expand(struct making *making, const struct cc_bundle *bundle, const 
         return fail(path, problem.text);
     if (making->e5.constant_bytes != bundle->weights_bytes)
         return fail(path, "the bundle's constants have another size than its program states.");
+    if (making->e5.ports > PR_E5_PORT_BUFFERS) {
+        tool_say("%s: the network has %u inputs and outputs; an image has %u buffers, one for each.", path,
+                 making->e5.ports, (unsigned)PR_E5_PORT_BUFFERS);
+        return false;
+    }
     making->parts.text = base_alloc(making->parts.text_bytes);
     making->parts.scalars = base_alloc(making->parts.scalars_bytes);
     if (!making->parts.text || !making->parts.scalars)

@@ -8,9 +8,10 @@
 
 #include <anemone/e5rt.h>
 
+#include "program/e5.h"
 #include "tool/npy.h"
 
-#define TOOL_MODEL_PORTS_MAX 64u
+#define TOOL_MODEL_PORTS_MAX PR_E5_PORTS_MAX
 
 struct tool_port {
     const char *name; /* the operation's */

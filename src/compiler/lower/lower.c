@@ -198,6 +198,7 @@ int cc_lower(const struct cc_graph *graph, bool report, struct cc_program **prog
     base_free(l.tensor);
     base_free(l.step);
     base_free(l.buffer);
+    base_free(l.blob_slot);
     if (status) {
         cc_program_destroy(l.program);
         l.program = NULL;

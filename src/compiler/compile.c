@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/progress.h"
 #include "compiler/store/bundle.h"
 #include "compiler/store/cache.h"
 #include "compiler/store/files.h"
@@ -294,6 +295,7 @@ static int build(struct cc_graph **graph, const char *model, const struct cc_opt
     if (!report->hit || options->report)
         status = lower(graph, model, options, &program, error);
     if (!status && !report->hit) {
+        base_progress_phase("store");
         program->model = options->leave_unsigned ? NULL : model;
         status = cc_bundle_of(program, report->key, !options->leave_unsigned, bundle, error);
         if (!status && usable)
@@ -317,8 +319,10 @@ static int compile_model(const char *model, const struct cc_options *options, st
                          struct cc_report *report, struct base_error *error)
 {
     struct cc_graph *graph = NULL;
-    int status = read_model(model, &graph, error);
+    int status;
 
+    base_progress_phase("read");
+    status = read_model(model, &graph, error);
     if (status || !graph)
         return status;
     report->operations = count_operations(graph);

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "tool/hwx.h"
 #include "tool/json.h"
+#include "tool/progress.h"
 #include "tool/tool.h"
 
 const char tool_compile_help[] =
@@ -77,6 +78,7 @@ int tool_compile(int argc, char **argv)
     struct cc_bundle bundle = {0};
     struct cc_report report = {0};
     unsigned count;
+    int status;
 
     if (!tool_words(argc, argv, options, &model, 1, &count))
         return TOOL_USAGE;
@@ -88,7 +90,10 @@ int tool_compile(int argc, char **argv)
         tool_say("--hwx takes the name of a file: stdout is for the results.");
         return TOOL_USAGE;
     }
-    if (cc_compile(model, &wanted, &bundle, &report, &error)) {
+    tool_progress_begin();
+    status = cc_compile(model, &wanted, &bundle, &report, &error);
+    tool_progress_end();
+    if (status) {
         tool_say("%s", error.text);
         return TOOL_FAILURE;
     }

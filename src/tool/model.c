@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tool/latency.h"
+#include "tool/progress.h"
 #include "tool/tool.h"
 
 bool tool_e5rt_said(int64_t status, const char *what)
@@ -120,9 +121,16 @@ static bool bind_all(struct tool_model *model, const char *path)
 static bool compile(struct tool_model *model, const char *path)
 {
     e5rt_e5_compiler_t compiler = NULL;
-    bool good = tool_e5rt_said(e5rt_e5_compiler_create(&compiler), path) &&
-                tool_e5rt_said(e5rt_e5_compiler_compile(compiler, path, NULL, &model->library), path);
+    bool good = tool_e5rt_said(e5rt_e5_compiler_create(&compiler), path);
 
+    if (good) {
+        int64_t status;
+
+        tool_progress_begin();
+        status = e5rt_e5_compiler_compile(compiler, path, NULL, &model->library);
+        tool_progress_end();
+        good = tool_e5rt_said(status, path);
+    }
     if (good && e5rt_get_last_warning_message()[0])
         tool_say("%s", e5rt_get_last_warning_message());
     if (compiler)

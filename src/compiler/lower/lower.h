@@ -28,7 +28,8 @@ struct cc_program {
     struct cc_blob *blob;
     uint32_t intermediate_bytes;
     uint32_t operations;
-    char *report; /* one line per operation, when asked for */
+    char *report;      /* one line per operation, when asked for */
+    const char *model; /* the name that its bundle states, not owned; NULL: none */
 };
 
 int cc_lower(const struct cc_graph *graph, bool report, struct cc_program **program,

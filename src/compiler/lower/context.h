@@ -44,6 +44,7 @@ struct cc_lowering {
     uint32_t buffers, buffer_capacity;
     struct cc_buffer *buffer;
     struct cc_program *program;
+    unsigned flags;      /* enum cc_lower_flag */
     uint32_t *blob_slot; /* hash table over program->blob: number + 1, or 0; see cc_constant */
     uint32_t blob_slots; /* a power of two, more than twice the blobs; 0: no table yet */
     bool reports;

@@ -177,13 +177,20 @@ static int run(struct cc_lowering *l)
         status = place_ports(l);
     if (!status)
         status = lower_ops(l);
+    if (!status && !(l->flags & CC_LOWER_DRAM))
+        status = cc_pass_resident(l);
     return status ? status : cc_pass_plan(l);
 }
 
-int cc_lower(const struct cc_graph *graph, bool report, struct cc_program **program, struct base_error *error)
+int cc_lower(const struct cc_graph *graph, unsigned flags, struct cc_program **program,
+             struct base_error *error)
 {
     struct base_error reason = {{0}};
-    struct cc_lowering l = {.graph = graph, .reports = report, .reason = &reason, .error = error};
+    struct cc_lowering l = {.graph = graph,
+                            .flags = flags,
+                            .reports = flags & CC_LOWER_REPORT,
+                            .reason = &reason,
+                            .error = error};
     int status;
 
     l.tensor = base_alloc_array(graph->values ? graph->values : 1, sizeof(*l.tensor));

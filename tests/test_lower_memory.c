@@ -250,6 +250,58 @@ static void l2_is_shared_by_need(void **state)
     gr_close(&g);
 }
 
+/* Sums of many terms, all of which the graph computes first: each is made when it is added. */
+static void terms_are_made_when_they_are_used(void **state)
+{
+    enum { TERMS = 300 };
+    uint32_t x, y, term[TERMS];
+    struct use use;
+    struct gr g;
+
+    (void)state;
+    gr_open(&g, 0xb400, GR_REAL);
+    x = gr_input(&g, "x", CC_FP16, GR(32));
+    for (unsigned i = 0; i < TERMS; i++)
+        term[i] = gr_binary(&g, CC_OP_MUL, x, gr_scalar(&g, (double)(i % 30) / 32));
+    y = term[0];
+    for (unsigned i = 1; i < TERMS; i++)
+        y = gr_binary(&g, CC_OP_ADD, y, term[i]);
+    gr_output(&g, y);
+    assert_true(use_of(&g, PLAIN).bytes >= TERMS * 64);
+    use = use_of(&g, CC_LOWER_DRAM);
+    assert_int_equal(use.records, 2 * TERMS - 1);
+    assert_true(use.bytes <= 3 * 64);
+    check_bits(&g);
+    gr_close(&g);
+}
+
+/* Two branches that the graph computes in turns: one is followed to its end before the other begins. */
+static void a_branch_is_followed_to_its_end(void **state)
+{
+    uint32_t x, first, second;
+    struct use graph, schedule;
+    struct gr g;
+
+    (void)state;
+    gr_open(&g, 0xb500, GR_REAL);
+    x = gr_input(&g, "x", CC_FP16, GR(1, 8, 32, 32));
+    first = second = gr_relu(&g, x);
+    for (unsigned i = 0; i < 3; i++) {
+        first = conv_relu(&g, first, 64); /* the larger footprint of the two */
+        second = conv_relu(&g, second, 32);
+        first = conv_relu(&g, first, 8);
+        second = conv_relu(&g, second, 8);
+    }
+    gr_output(&g, gr_binary(&g, CC_OP_ADD, first, second));
+    graph = use_of(&g, PLAIN);
+    schedule = use_of(&g, CC_LOWER_DRAM);
+    assert_int_equal(schedule.records, graph.records);
+    assert_true(graph.bytes >= (64 + 32 + 8) * 32 * 64);      /* both are wide at once */
+    assert_int_equal(schedule.bytes, (64 + 8 + 8) * 32 * 64); /* the wider one first, then the other */
+    check_bits(&g);
+    gr_close(&g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -257,6 +309,8 @@ int main(void)
         cmocka_unit_test(a_chain_stays_in_l2),
         cmocka_unit_test(rows_are_packed_in_l2),
         cmocka_unit_test(l2_is_shared_by_need),
+        cmocka_unit_test(terms_are_made_when_they_are_used),
+        cmocka_unit_test(a_branch_is_followed_to_its_end),
     };
 
     return cmocka_run_group_tests(tests, open_machine, close_machine);

@@ -41,6 +41,7 @@ struct cc_lowering {
     const struct cc_graph *graph;
     struct cc_tensor *tensor; /* per value */
     struct cc_step *step;     /* per operation */
+    uint32_t *order;          /* numbers of operations, in the order of their lowering */
     uint32_t buffers, buffer_capacity;
     struct cc_buffer *buffer;
     struct cc_program *program;

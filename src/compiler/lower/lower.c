@@ -140,7 +140,7 @@ static int lower_op(struct cc_lowering *l, const struct cc_step *step)
 static int lower_ops(struct cc_lowering *l)
 {
     for (uint32_t i = 0; i < l->graph->ops; i++) {
-        const struct cc_step *step = &l->step[i];
+        const struct cc_step *step = &l->step[l->order[i]];
         uint32_t before = l->program->records;
         int status;
 
@@ -174,6 +174,8 @@ static int run(struct cc_lowering *l)
     if (!status)
         status = cc_pass_fuse(l);
     if (!status)
+        status = cc_pass_schedule(l);
+    if (!status)
         status = place_ports(l);
     if (!status)
         status = lower_ops(l);
@@ -195,8 +197,9 @@ int cc_lower(const struct cc_graph *graph, unsigned flags, struct cc_program **p
 
     l.tensor = base_alloc_array(graph->values ? graph->values : 1, sizeof(*l.tensor));
     l.step = base_alloc_array(graph->ops ? graph->ops : 1, sizeof(*l.step));
+    l.order = base_alloc_array(graph->ops ? graph->ops : 1, sizeof(*l.order));
     l.program = base_alloc(sizeof(*l.program));
-    if (!l.tensor || !l.step || !l.program)
+    if (!l.tensor || !l.step || !l.order || !l.program)
         status = cc_no_memory(&l);
     else
         status = run(&l);
@@ -204,6 +207,7 @@ int cc_lower(const struct cc_graph *graph, unsigned flags, struct cc_program **p
         base_free(l.tensor[i].owned);
     base_free(l.tensor);
     base_free(l.step);
+    base_free(l.order);
     base_free(l.buffer);
     base_free(l.blob_slot);
     if (status) {

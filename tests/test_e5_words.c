@@ -32,6 +32,7 @@ static void expand(struct gr *g, uint32_t value, struct words *words, uint32_t c
                         .intermediate_bytes = program->intermediate_bytes,
                         .constant_bytes = program->constant_bytes};
     memcpy(e5.port, program->port, sizeof(e5.port));
+    assert_true(pr_e5_place(&e5, &problem));
     assert_true(sizeof(text) >= (size_t)count * 0x300);
     if (!pr_e5_expand(&e5, text, sizeof(text), &size, &problem))
         fail_msg("%s", problem.text);

@@ -24,10 +24,15 @@ enum { W, H, C, G };           /* places in a record's extents */
 #define FLAGS_NEURAL (PR_E5_RELU | PR_E5_BIAS | PR_E5_OUT_TRANSPOSE | PR_E5_TABLE | PR_E5_ONES)
 #define TD_STEP      ((uint32_t)((PR_TD_WORDS_FULL * 4 + PR_TD_ALIGN - 1) / PR_TD_ALIGN * PR_TD_ALIGN))
 
+/* The bytes of a buffer that an operand may touch. */
+struct span {
+    uint32_t from, bytes;
+};
+
 struct expander {
     const struct pr_e5 *e5;
-    const struct pr_e5_record *record;
-    uint32_t index; /* of the record */
+    struct pr_e5_record *record; /* a copy, whose offsets become those in the buffers */
+    uint32_t index;              /* of the record */
     struct pr_td_head head;
     struct pr_image image;
     struct pr_problem *problem;
@@ -133,9 +138,9 @@ static bool check_ranges(const struct expander *x)
     return check_unit(x) && check_kernel(x);
 }
 
-/* The buffer register and the size of the buffer that an operand lives in. */
-static bool operand_buffer(const struct expander *x, const struct pr_e5_operand *o, uint32_t *bar,
-                           uint32_t *bytes)
+/* The buffer register of an operand, and the bytes that are its own there. Makes its offset the buffer's. */
+static bool operand_buffer(const struct expander *x, struct pr_e5_operand *o, uint32_t *bar,
+                           struct span *span)
 {
     const uint32_t all = o->offset | o->row | o->plane | o->depth | o->group;
 
@@ -145,16 +150,19 @@ static bool operand_buffer(const struct expander *x, const struct pr_e5_operand 
     case PR_E5_PORT:
         if (o->index >= x->e5->ports)
             return wrong(x, "an operand names a port that does not exist");
-        *bar = pr_e5_port_bar(x->e5, o->index);
-        *bytes = x->e5->port[o->index].bytes;
+        *bar = x->e5->port[o->index].bar;
+        *span = (struct span){x->e5->port[o->index].offset, x->e5->port[o->index].bytes};
+        if (o->offset > PR_E5_BYTES_MAX)
+            return wrong(x, "an operand's offset is larger than any port");
+        o->offset += span->from;
         return true;
     case PR_E5_INTERMEDIATE:
         *bar = PR_HWX_BAR_INTERMEDIATE;
-        *bytes = x->e5->intermediate_bytes;
+        *span = (struct span){0, x->e5->intermediate_bytes};
         break;
     case PR_E5_CONSTANT:
         *bar = PR_HWX_BAR_CONST;
-        *bytes = x->e5->constant_bytes;
+        *span = (struct span){0, x->e5->constant_bytes};
         break;
     default: return wrong(x, "an operand's place is unknown");
     }
@@ -162,9 +170,9 @@ static bool operand_buffer(const struct expander *x, const struct pr_e5_operand 
 }
 
 /* The kernel's buffer: the constants, or where it was made. */
-static bool kernel_buffer(struct expander *x, uint32_t *bytes)
+static bool kernel_buffer(struct expander *x, struct span *span)
 {
-    const struct pr_e5_record *r = x->record;
+    struct pr_e5_record *r = x->record;
     struct pr_e5_operand kernel = {.place = r->kernel_place ? r->kernel_place : (uint32_t)PR_E5_CONSTANT,
                                    .index = r->kernel_index,
                                    .offset = r->kernel};
@@ -172,25 +180,26 @@ static bool kernel_buffer(struct expander *x, uint32_t *bytes)
 
     if (!has_weights(r) && !(r->flags & PR_E5_TABLE))
         return true;
-    if (!operand_buffer(x, &kernel, &bar, bytes))
+    if (!operand_buffer(x, &kernel, &bar, span))
         return false;
+    r->kernel = kernel.offset;
     head(x, PR_H_KBASE0, bar);
     head(x, PR_H_KBE0, 1);
     return true;
 }
 
-/* `bytes` of source 1, source 2, result and kernel. */
-static bool place_operands(struct expander *x, uint32_t bytes[4])
+/* The spans of source 1, source 2, result and kernel. */
+static bool place_operands(struct expander *x, struct span span[4])
 {
-    const struct pr_e5_record *r = x->record;
+    struct pr_e5_record *r = x->record;
     uint32_t bar = 0;
 
-    if (!operand_buffer(x, &r->src[0], &bar, &bytes[0]))
+    if (!operand_buffer(x, &r->src[0], &bar, &span[0]))
         return false;
     head(x, PR_H_RBASE0, bar);
     head(x, PR_H_RBE0, 1);
     if (has_two_sources(r)) {
-        if (!operand_buffer(x, &r->src[1], &bar, &bytes[1]))
+        if (!operand_buffer(x, &r->src[1], &bar, &span[1]))
             return false;
         head(x, PR_H_RBASE1, bar);
         head(x, PR_H_RBE1, 1);
@@ -200,11 +209,11 @@ static bool place_operands(struct expander *x, uint32_t bytes[4])
     if (r->dst.place == PR_E5_CONSTANT || (r->dst.place == PR_E5_PORT && r->dst.index < x->e5->ports &&
                                            x->e5->port[r->dst.index].direction != PR_HWX_OUTPUT))
         return wrong(x, "its result goes to a constant or an input");
-    if (!operand_buffer(x, &r->dst, &bar, &bytes[2]))
+    if (!operand_buffer(x, &r->dst, &bar, &span[2]))
         return false;
     head(x, PR_H_WBASE, bar);
     head(x, PR_H_WBE, 1);
-    return kernel_buffer(x, &bytes[3]);
+    return kernel_buffer(x, &span[3]);
 }
 
 static void write_extents(struct expander *x)
@@ -443,28 +452,29 @@ static void write_chain(struct expander *x)
     head(x, PR_H_TBE, 1);
 }
 
-static bool inside(const struct expander *x, const struct pr_tensor *t, uint32_t bytes)
+static bool inside(const struct expander *x, const struct pr_tensor *t, const struct span *own)
 {
-    uint64_t span = pr_tensor_span(t);
+    uint64_t bytes = pr_tensor_span(t);
 
-    if (span <= bytes && t->base <= bytes - span)
+    if (bytes <= own->bytes && t->base >= own->from && t->base - own->from <= own->bytes - bytes)
         return true;
     if (x->problem)
         x->problem->descriptor = x->index;
-    return pr_problem_set(x->problem, PR_PROBLEM_LIMIT,
-                          "Record %u: a tensor spans %ju bytes from offset %u of buffer %u, which has %u.",
-                          x->index, span, t->base, t->bar, bytes);
+    return pr_problem_set(
+        x->problem, PR_PROBLEM_LIMIT,
+        "Record %u: a tensor spans %ju bytes from offset %u of buffer %u; it has %u, from offset %u.",
+        x->index, bytes, t->base, t->bar, own->bytes, own->from);
 }
 
 /* Every stream that the descriptor names lies in the kernel's buffer and has what its engine needs. */
-static bool kernel_inside(const struct expander *x, const struct pr_task *task, uint32_t bytes)
+static bool kernel_inside(const struct expander *x, const struct pr_task *task, const struct span *own)
 {
     for (uint32_t e = 0; e < PR_ENGINES_MAX; e++) {
         const struct pr_kernel_stream *stream = &task->ne.stream[e];
 
         if (!stream->enabled)
             continue;
-        if ((uint64_t)stream->base + stream->bytes > bytes)
+        if (stream->base < own->from || (uint64_t)stream->base - own->from + stream->bytes > own->bytes)
             return wrong(x, "its kernel ends after the buffer that has it");
         if (pr_kernel_stream_bytes(task, e) > stream->bytes)
             return wrong(x, "its kernel has fewer bytes than its channels need");
@@ -473,7 +483,7 @@ static bool kernel_inside(const struct expander *x, const struct pr_task *task, 
 }
 
 /* What the engine will see must be what the record says, inside the buffers it names. */
-static bool check_task(const struct expander *x, const struct pr_task *task, const uint32_t bytes[4])
+static bool check_task(const struct expander *x, const struct pr_task *task, const struct span span[4])
 {
     static const enum pr_axis axis[4] = {PR_AXIS_W, PR_AXIS_H, PR_AXIS_C, PR_AXIS_G};
     const struct pr_e5_record *r = x->record;
@@ -481,21 +491,21 @@ static bool check_task(const struct expander *x, const struct pr_task *task, con
     for (unsigned i = 0; i < 4; i++)
         if (task->dst.extent[axis[i]] != r->out[i])
             return wrong(x, "its result has other extents than its kind gives");
-    if (is_ne(r) && !kernel_inside(x, task, bytes[3]))
+    if (is_ne(r) && !kernel_inside(x, task, &span[3]))
         return false;
     for (unsigned i = 0; i < 2; i++)
-        if (task->src[i].home != PR_HOME_NONE && !inside(x, &task->src[i], bytes[i]))
+        if (task->src[i].home != PR_HOME_NONE && !inside(x, &task->src[i], &span[i]))
             return false;
-    return inside(x, &task->dst, bytes[2]);
+    return inside(x, &task->dst, &span[2]);
 }
 
 static bool expand(struct expander *x, uint8_t words[PR_TD_WORDS_FULL * 4])
 {
-    uint32_t bytes[4] = {0};
+    struct span span[4] = {0};
     struct pr_task task;
     struct pr_td td;
 
-    if (!check_ranges(x) || !place_operands(x, bytes))
+    if (!check_ranges(x) || !place_operands(x, span))
         return false;
     write_extents(x);
     write_convolution(x);
@@ -513,7 +523,7 @@ static bool expand(struct expander *x, uint8_t words[PR_TD_WORDS_FULL * 4])
             x->problem->descriptor = x->index;
         return false;
     }
-    return check_task(x, &task, bytes);
+    return check_task(x, &task, span);
 }
 
 size_t pr_e5_expand(const struct pr_e5 *e5, void *text, size_t capacity, uint32_t *first_words,

@@ -31,7 +31,8 @@ const char tool_run_help[] =
     "integer, and outputs have it.\n\n"
     "  --input NAME=FILE   once for every input of the model; - is stdin\n"
     "  --output NAME=FILE  for each output that is wanted; - is stdout\n"
-    "  --repeat N          dispatches N times and measures; the outputs are those of the last\n"
+    "  --repeat N          dispatches N times and measures: compiling, loading, the first dispatch, and the\n"
+    "                      warm ones after it, apart; the outputs are those of the last\n"
     "  --numerics POLICY   m1 (default): the engine's edges; ieee: without them; m1-exact: with the\n"
     "                      engine's accumulator too, slow\n"
     "  --threads N         worker threads of the engine, 1 to 64; results do not depend on it\n"
@@ -42,7 +43,8 @@ const char tool_run_help[] =
     "                      the engine's cost and the delays of interrupts\n"
     "  --trace FILE        every event of the machine; FILE.json opens in a trace viewer, FILE.bin is\n"
     "                      read by `anemone trace`\n"
-    "  --json              what happened, with latency_us, stages and m1_estimate_us\n\n"
+    "  --json              what happened, with compile_ms, load_ms, first_dispatch_us, latency_us (of the\n"
+    "                      warm dispatches; of the only one without --repeat), stages, m1_estimate_us\n\n"
     "ANEMONE_NUMERICS, ANEMONE_THREADS, ANEMONE_CORE, ANEMONE_FIRMWARE, ANEMONE_TIMING and\n"
     "ANEMONE_TRACE are used for options that are not given.\n\n"
     "Where a service runs (anemone serve) the model runs there, and options about the machine are refused;\n"
@@ -72,7 +74,8 @@ struct run {
     const char *service;    /* that serves this process; NULL: it has a machine of its own */
     struct trace_file trace;
     struct tool_model model;
-    struct tool_stages stages; /* in a served process the percentiles alone */
+    double first_us;           /* wall time of the first dispatch */
+    struct tool_stages stages; /* of the warm ones; in a served process the percentiles alone */
 };
 
 static bool add_binding(struct bindings *bindings, const char *option, const char *word)
@@ -343,6 +346,9 @@ static void print_json(struct run *run, const char *model)
     }
     json_array_end(&json);
     json_number(&json, "repeat", run->repeat);
+    json_real(&json, "compile_ms", (double)run->model.compile_ns / 1e6);
+    json_real(&json, "load_ms", (double)run->model.load_ns / 1e6);
+    json_real(&json, "first_dispatch_us", run->first_us);
     if (run->service) {
         json_string(&json, "service", run->service);
         tool_stages_latency_json(&json, &run->stages);
@@ -369,7 +375,9 @@ static void print_text(struct run *run)
                    file ? file : "");
     }
     if (run->repeat > 1) {
-        printf("\n%u dispatches: p10 %.2f us, p50 %.2f us, p90 %.2f us wall time\n\n", run->repeat,
+        printf("\ncompile %.3f ms, load %.3f ms, first dispatch %.2f us\n",
+               (double)run->model.compile_ns / 1e6, (double)run->model.load_ns / 1e6, run->first_us);
+        printf("%u warm dispatches: p10 %.2f us, p50 %.2f us, p90 %.2f us wall time\n\n", run->repeat - 1,
                run->stages.p10, run->stages.p50, run->stages.p90);
         if (!run->service)
             tool_stages_print(&run->stages);
@@ -407,6 +415,22 @@ static void explain_failure(struct run *run, const char *model)
                  model);
 }
 
+/* The first of several dispatches; one alone is measured as if it were warm. */
+static bool dispatch_first(struct run *run)
+{
+    uint64_t begin = tool_latency_now_ns();
+
+    if (run->repeat > 1 && !tool_model_run(&run->model))
+        return false;
+    run->first_us = (double)(tool_latency_now_ns() - begin) / 1e3;
+    return true;
+}
+
+static uint32_t warm_count(const struct run *run)
+{
+    return run->repeat > 1 ? run->repeat - 1 : 1;
+}
+
 /* The machine is the service's: its stages and faults are not this process's to see. */
 static bool go_served(struct run *run, const char *model)
 {
@@ -419,9 +443,11 @@ static bool go_served(struct run *run, const char *model)
         return false;
     }
     if (!tool_model_open(model, &run->model) || !read_inputs(run) || !check_outputs(run) ||
-        !tool_latency_measure(tool_model_run, &run->model, run->repeat, &whole))
+        !dispatch_first(run) || !tool_latency_measure(tool_model_run, &run->model, warm_count(run), &whole))
         return false;
     run->stages = (struct tool_stages){.p10 = whole.p10, .p50 = whole.p50, .p90 = whole.p90};
+    if (run->repeat == 1)
+        run->first_us = whole.p50;
     return write_outputs(run);
 }
 
@@ -440,9 +466,13 @@ static bool go(struct run *run, const char *model)
     }
     if (!tool_model_open(model, &run->model) || !read_inputs(run) || !check_outputs(run))
         return false;
-    if (tool_stages_measure(run->machine, run->config.timing ? 0 : PR_TIMING_CALL_ADDS_NS, tool_model_run,
-                            &run->model, run->repeat, &run->stages))
+    if (dispatch_first(run) &&
+        tool_stages_measure(run->machine, run->config.timing ? 0 : PR_TIMING_CALL_ADDS_NS, tool_model_run,
+                            &run->model, warm_count(run), &run->stages)) {
+        if (run->repeat == 1)
+            run->first_us = run->stages.p50;
         return write_outputs(run);
+    }
     explain_failure(run, model);
     return false;
 }

@@ -45,6 +45,8 @@ struct cc_lowering {
     uint32_t buffers, buffer_capacity;
     struct cc_buffer *buffer;
     struct cc_program *program;
+    uint32_t *blob_slot; /* hash table over program->blob: number + 1, or 0; see cc_constant */
+    uint32_t blob_slots; /* a power of two, more than twice the blobs; 0: no table yet */
     uint32_t under_way; /* the operation that is being lowered, number + 1, for the makers of records */
     struct base_error *reason; /* of the last cc_refuse */
     struct base_error *error;  /* the caller's */

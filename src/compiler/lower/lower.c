@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/progress.h"
 #include "compiler/lower/family.h"
 #include "compiler/lower/neural.h"
 #include "compiler/lower/pass.h"
@@ -142,6 +143,7 @@ static int lower_ops(struct cc_lowering *l)
         const struct cc_step *step = &l->step[i];
         int status;
 
+        base_progress_step(i, l->graph->ops);
         if (!step->live || step->skip)
             continue;
         l->under_way = i + 1;
@@ -186,6 +188,7 @@ static int run(struct cc_lowering *l)
     if (strlen(name) >= sizeof(l->program->function))
         return cc_refuse_at(l, NULL, "The function's name has more than %u characters", PR_E5_NAME_BYTES - 1);
     memcpy(l->program->function, name, strlen(name) + 1);
+    base_progress_phase("lower");
     status = cc_pass_casts(l);
     if (!status)
         status = cc_pass_live(l);
@@ -218,6 +221,7 @@ int cc_lower(const struct cc_graph *graph, bool report, struct cc_program **prog
     base_free(l.tensor);
     base_free(l.step);
     base_free(l.buffer);
+    base_free(l.blob_slot);
     if (status) {
         cc_program_destroy(l.program);
         l.program = NULL;

@@ -70,7 +70,8 @@ int cc_cost_records(const struct cc_program *program, const struct pr_cost_model
     if (!w)
         return base_fail(error, ENOMEM, "There is no memory for the costs of a program.");
     describe(program, &w->e5);
-    if (program->records) {
+    good = pr_e5_place(&w->e5, &problem);
+    if (good && program->records) {
         size = pr_e5_expand(&w->e5, NULL, 0, &words, &problem);
         text = size ? base_alloc(size) : NULL;
         good = text && pr_e5_expand(&w->e5, text, size, &words, &problem) == size &&

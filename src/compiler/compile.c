@@ -210,7 +210,9 @@ static int lower(struct cc_graph **graph, const char *model, struct cc_placement
     if (!status)
         status = cc_lower(*graph, placement != NULL, program, &inner);
     if (!status && placement)
-        status = cc_placement_complete(*placement, *graph, *program, &inner);
+        status = cc_placement_add(*placement, *graph, *program, &inner);
+    if (!status && placement)
+        cc_placement_end(*placement);
     return status ? base_fail(error, -status, "%s: %s", model, inner.text) : 0;
 }
 

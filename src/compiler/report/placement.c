@@ -159,8 +159,13 @@ int cc_placement_create(const struct cc_graph *source, struct cc_placement **pla
 
     if (p && s.owner && s.constant && s.used) {
         p->rows = rows;
+        p->inputs = source->inputs;
+        p->origins = source->origins;
+        p->outputs = source->outputs;
         p->row = base_alloc_array(rows ? rows : 1, sizeof(*p->row));
         status = p->row ? add_rows(p, source) : -ENOMEM;
+        if (!status)
+            status = cc_placement_begin(p);
     }
     if (!status)
         status = walk_forward(p, source, &s);
@@ -187,5 +192,6 @@ void cc_placement_destroy(struct cc_placement *placement)
         base_free(placement->row[i].from);
     }
     base_free(placement->row);
+    base_free(placement->tally);
     base_free(placement);
 }

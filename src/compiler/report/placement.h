@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where every node of a source model runs, as what, why, and what that costs. It is made in two steps: of the
- * graph as a front end made it, before the passes replace it, and of what the lowering made of the result.
+ * Where every node of a source model runs, as what, why, and what that costs. It is made in three steps: of
+ * the graph as a front end made it, before the passes replace it; of each segment, after its lowering; and
+ * the end, which decides where each node is.
  * Rows refer to each other by number and own their text. Names are the model's: whoever prints them escapes
  * them.
  */
@@ -51,18 +52,31 @@ struct cc_estimate {
 };
 enum { CC_ESTIMATES = 2 };
 
+struct cc_tally; /* what is counted between the first step and the last */
+
 struct cc_placement {
     uint32_t rows;
     struct cc_row *row; /* inputs, nodes in the order of the model, outputs */
+    uint32_t inputs, origins, outputs;
+    struct cc_tally *tally; /* per row; NULL after the last step */
     struct cc_estimate estimate[CC_ESTIMATES];
 };
 
-/* First step. *placement is the caller's, who destroys it. */
+/* First step. *placement is the caller's, who destroys it whatever it has been through. */
 int cc_placement_create(const struct cc_graph *source, struct cc_placement **placement,
                         struct base_error *error);
-/* Second step: `graph` is what the passes left, `program` was lowered from it with its outcomes. */
-int cc_placement_complete(struct cc_placement *placement, const struct cc_graph *graph,
-                          const struct cc_program *program, struct base_error *error);
+/*
+ * A segment on the engine: `graph` is what the passes left of it, `program` was lowered from that with its
+ * outcomes. Its origins are those of the source.
+ */
+int cc_placement_add(struct cc_placement *placement, const struct cc_graph *graph,
+                     const struct cc_program *program, struct base_error *error);
+/* Before segments are added: memory for what they count. cc_placement_create has called it. */
+int cc_placement_begin(struct cc_placement *placement);
+/* A segment on the host. */
+void cc_placement_add_host(struct cc_placement *placement, const struct cc_graph *graph);
+/* The last step. */
+void cc_placement_end(struct cc_placement *placement);
 void cc_placement_destroy(struct cc_placement *placement);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The second step: what became of each node. A node's operations after the passes are those that have its
- * origin. A node that has none left although an output depends on it was merged into another by a pass: into
- * the nearest node before it that has descriptors, or else after it.
+ * Segments, and the end: what became of each node. A node's operations after the passes are those that have
+ * its origin. A node that has none left although an output depends on it was merged into another by a pass:
+ * into the nearest node before it that has descriptors, or else after it.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -17,11 +17,11 @@
 enum { RECORD_KINDS = PR_E5_AFFINE + 1 };
 
 /* How often a row has each kind of operation and of record. */
-struct tally {
+struct cc_tally {
     uint32_t op[CC_OP_COUNT];
     uint32_t record[RECORD_KINDS];
     bool relu, table; /* a record has such a stage */
-    uint32_t fused, aliases;
+    uint32_t fused, aliases, host;
     uint32_t into; /* of a fused operation: the other row, number + 1 */
 };
 
@@ -29,8 +29,13 @@ struct filling {
     struct cc_placement *p;
     const struct cc_graph *graph;
     const struct cc_program *program;
-    struct tally *tally; /* per row */
 };
+
+int cc_placement_begin(struct cc_placement *placement)
+{
+    placement->tally = base_alloc_array(placement->rows ? placement->rows : 1, sizeof(*placement->tally));
+    return placement->tally ? 0 : -ENOMEM;
+}
 
 static const char *const record_names[RECORD_KINDS] = {
     [PR_E5_ELEMENTWISE1] = "elementwise",
@@ -65,29 +70,38 @@ static void append_count(char *text, size_t capacity, const char *name, uint32_t
 }
 
 /* The row of an operation of the lowered graph, number + 1; 0: it has none. */
-static uint32_t row_of(const struct filling *f, uint32_t op)
+static uint32_t row_of(const struct cc_placement *p, const struct cc_graph *graph, uint32_t op)
 {
-    uint32_t origin = f->graph->op[op].origin;
+    uint32_t origin = graph->op[op].origin;
 
-    return origin ? f->graph->inputs + origin : 0;
+    return origin ? p->inputs + origin : 0;
 }
 
-/* The row that a record without an operation is of: the output port that it writes. */
+/* The row of a record without an operation: the output that it is copied to, which keeps its name. */
 static uint32_t row_of_copy(const struct filling *f, const struct pr_e5_record *record)
 {
-    uint32_t port = record->dst.index;
+    const struct pr_e5_port *port = &f->program->port[record->dst.index];
+    uint32_t first = f->p->inputs + f->p->origins;
 
-    if (record->dst.place != PR_E5_PORT || port < f->graph->inputs)
-        return 0;
-    return f->graph->origins + port + 1;
+    for (uint32_t i = 0; record->dst.place == PR_E5_PORT && i < f->p->outputs; i++)
+        if (!strcmp(f->p->row[first + i].name, port->name))
+            return first + i + 1;
+    return 0;
+}
+
+static uint32_t row_of_record(const struct filling *f, uint32_t i)
+{
+    uint32_t maker = f->program->maker[i];
+
+    return maker ? row_of(f->p, f->graph, maker - 1) : row_of_copy(f, &f->program->record[i]);
 }
 
 static void count_operations(struct filling *f)
 {
     for (uint32_t i = 0; i < f->graph->ops; i++) {
         const struct cc_outcome *outcome = &f->program->outcome[i];
-        uint32_t number = row_of(f, i);
-        struct tally *t = number ? &f->tally[number - 1] : NULL;
+        uint32_t number = row_of(f->p, f->graph, i);
+        struct cc_tally *t = number ? &f->p->tally[number - 1] : NULL;
 
         if (!t || outcome->fate == CC_FATE_NONE)
             continue;
@@ -95,8 +109,8 @@ static void count_operations(struct filling *f)
         t->op[f->graph->op[i].kind]++;
         t->aliases += outcome->fate == CC_FATE_ALIAS;
         t->fused += outcome->fate == CC_FATE_FUSED;
-        if (outcome->fate == CC_FATE_FUSED && row_of(f, outcome->into) != number)
-            t->into = row_of(f, outcome->into);
+        if (outcome->fate == CC_FATE_FUSED && row_of(f->p, f->graph, outcome->into) != number)
+            t->into = row_of(f->p, f->graph, outcome->into);
     }
 }
 
@@ -104,17 +118,16 @@ static void count_records(struct filling *f, const uint64_t *ns)
 {
     for (uint32_t i = 0; i < f->program->records; i++) {
         const struct pr_e5_record *record = &f->program->record[i];
-        uint32_t maker = f->program->maker[i];
-        uint32_t number = maker ? row_of(f, maker - 1) : row_of_copy(f, record);
+        uint32_t number = row_of_record(f, i);
 
         if (!number)
             continue;
         f->p->row[number - 1].descriptors++;
         f->p->row[number - 1].cost_ns += ns[i];
         if (record->kind < RECORD_KINDS)
-            f->tally[number - 1].record[record->kind]++;
-        f->tally[number - 1].relu |= record->flags & PR_E5_RELU;
-        f->tally[number - 1].table |= record->flags & PR_E5_TABLE;
+            f->p->tally[number - 1].record[record->kind]++;
+        f->p->tally[number - 1].relu |= record->flags & PR_E5_RELU;
+        f->p->tally[number - 1].table |= record->flags & PR_E5_TABLE;
     }
 }
 
@@ -155,8 +168,7 @@ static int count_weights(struct filling *f)
         return -ENOMEM;
     for (uint32_t i = 0; i < f->program->records; i++) {
         const struct pr_e5_record *record = &f->program->record[i];
-        uint32_t maker = f->program->maker[i];
-        uint32_t number = maker ? row_of(f, maker - 1) : row_of_copy(f, record);
+        uint32_t number = row_of_record(f, i);
         struct cc_row *row = number ? &f->p->row[number - 1] : NULL;
 
         if (row && record->kernel_bytes && record->kernel_place == PR_E5_NONE)
@@ -192,7 +204,7 @@ static uint32_t nearest(const struct cc_placement *p, uint32_t start)
     return 0;
 }
 
-static void place(struct cc_placement *p, uint32_t number, const struct tally *t)
+static void place(struct cc_placement *p, uint32_t number, const struct cc_tally *t)
 {
     struct cc_row *row = &p->row[number];
 
@@ -200,6 +212,8 @@ static void place(struct cc_placement *p, uint32_t number, const struct tally *t
         return;
     if (row->descriptors) {
         row->where = CC_WHERE_ENGINE;
+    } else if (t->host) {
+        row->where = CC_WHERE_HOST;
     } else if (t->fused) {
         row->where = CC_WHERE_FUSED;
         row->into = t->into;
@@ -215,7 +229,7 @@ static void place(struct cc_placement *p, uint32_t number, const struct tally *t
     }
 }
 
-static void describe_descriptors(struct cc_row *row, const struct tally *t)
+static void describe_descriptors(struct cc_row *row, const struct cc_tally *t)
 {
     for (unsigned i = 0; i < RECORD_KINDS; i++)
         append_count(row->as, sizeof(row->as), record_names[i] ? record_names[i] : "", t->record[i]);
@@ -225,7 +239,7 @@ static void describe_descriptors(struct cc_row *row, const struct tally *t)
         append(row->as, sizeof(row->as), " + table");
 }
 
-static void explain_engine(struct cc_row *row, const struct tally *t)
+static void explain_engine(struct cc_row *row, const struct cc_tally *t)
 {
     if (row->operations == 1 && row->descriptors == 1) {
         append(row->why, sizeof(row->why), "one descriptor holds it");
@@ -246,7 +260,7 @@ static const char *name_of(const struct cc_placement *p, uint32_t number)
     return number ? p->row[number - 1].name : "another node";
 }
 
-static void explain(struct cc_placement *p, struct cc_row *row, const struct tally *t)
+static void explain(struct cc_placement *p, struct cc_row *row, const struct cc_tally *t)
 {
     const char *why = "";
 
@@ -266,57 +280,72 @@ static void explain(struct cc_placement *p, struct cc_row *row, const struct tal
     case CC_WHERE_FOLDED:
         why = row->sources ? "its operands are constants" : "resolved when the model was read";
         break;
+    case CC_WHERE_HOST: why = "the engine has no form of it; a host segment computes it"; break;
     case CC_WHERE_DEAD: why = "no output depends on it"; break;
     default: break;
     }
     append(row->why, sizeof(row->why), "%s", why);
 }
 
+/* Adds to the estimates; the costs of the last machine are left in `ns`. */
 static int sum_up(struct filling *f, uint64_t *ns, struct base_error *error)
 {
     static const struct pr_cost_model *const models[CC_ESTIMATES] = {&pr_cost_m1, &pr_cost_m1_max};
     int status = 0;
 
-    /* The last one's costs are left in `ns`. */
     for (unsigned i = 0; i < CC_ESTIMATES && !status; i++) {
         struct cc_estimate *estimate = &f->p->estimate[i];
 
         status = cc_cost_records(f->program, models[i], ns, error);
-        *estimate = (struct cc_estimate){.machine = models[i]->machine,
-                                         .dispatch_ns = PR_TIMING_CALL_US * 1000 - PR_TIMING_NETWORK_NS};
+        estimate->machine = models[i]->machine;
+        estimate->dispatch_ns += PR_TIMING_CALL_US * 1000 - PR_TIMING_NETWORK_NS;
         for (uint32_t k = 0; k < f->program->records && !status; k++)
             estimate->engine_ns += ns[k];
     }
     return status;
 }
 
-int cc_placement_complete(struct cc_placement *placement, const struct cc_graph *graph,
-                          const struct cc_program *program, struct base_error *error)
+int cc_placement_add(struct cc_placement *placement, const struct cc_graph *graph,
+                     const struct cc_program *program, struct base_error *error)
 {
-    struct filling f = {placement, graph, program, NULL};
+    struct filling f = {placement, graph, program};
     uint64_t *ns = base_alloc_array(program->records ? program->records : 1, sizeof(*ns));
-    int status;
+    int status = -ENOMEM;
 
-    f.tally = base_alloc_array(placement->rows ? placement->rows : 1, sizeof(*f.tally));
-    if (!ns || !f.tally) {
-        status = -ENOMEM;
-    } else {
+    if (ns) {
         count_operations(&f);
         status = sum_up(&f, ns, error);
-        if (!status) {
-            count_records(&f, ns);
-            status = count_weights(&f);
-        }
+    }
+    if (!status) {
+        count_records(&f, ns);
+        status = count_weights(&f);
     }
     if (status == -ENOMEM)
         base_fail(error, ENOMEM, "There is no memory for a report of %u operations.", graph->ops);
-    for (uint32_t i = 0; i < placement->rows && !status; i++)
-        place(placement, i, &f.tally[i]);
-    for (uint32_t i = 0; i < placement->rows && !status; i++) {
-        describe_descriptors(&placement->row[i], &f.tally[i]);
-        explain(placement, &placement->row[i], &f.tally[i]);
-    }
     base_free(ns);
-    base_free(f.tally);
     return status;
+}
+
+void cc_placement_add_host(struct cc_placement *placement, const struct cc_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->ops; i++) {
+        uint32_t number = row_of(placement, graph, i);
+
+        if (!number || graph->op[i].kind == CC_OP_INPUT || graph->op[i].kind == CC_OP_CONST)
+            continue;
+        placement->row[number - 1].operations++;
+        placement->tally[number - 1].host++;
+    }
+}
+
+void cc_placement_end(struct cc_placement *placement)
+{
+    for (uint32_t i = 0; i < placement->rows; i++)
+        place(placement, i, &placement->tally[i]);
+    for (uint32_t i = 0; i < placement->rows; i++) {
+        describe_descriptors(&placement->row[i], &placement->tally[i]);
+        explain(placement, &placement->row[i], &placement->tally[i]);
+    }
+    base_free(placement->tally);
+    placement->tally = NULL;
 }

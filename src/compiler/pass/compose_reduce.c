@@ -173,22 +173,27 @@ static uint32_t product_along(struct cc_rewrite *r, uint32_t x, uint32_t axis)
 }
 
 /*
- * A slice of the last axis passes large values only from 64-byte boundaries on, so that axis gets another one
- * behind it, or is exchanged with the one before.
+ * A slice of the last axis passes large values only from 64-byte boundaries on, so that axis is exchanged with
+ * the one before it.
  */
 static uint32_t product_along_last(struct cc_rewrite *r, uint32_t x)
 {
-    struct cc_value v = *value_of(r, x);
-    uint32_t perm[CC_RANK_MAX] = {0, 1, 2, 4, 3}, dims[CC_RANK_MAX] = {0};
+    uint32_t rank, length, perm[CC_RANK_MAX];
 
-    if (v.rank == CC_RANK_MAX)
-        return cc_build_transpose(&r->to, product_along(r, cc_build_transpose(&r->to, x, perm), 3), perm);
-    for (uint32_t i = 0; i < v.rank; i++)
-        dims[i] = v.dim[i];
-    dims[v.rank] = 1;
-    x = product_along(r, cc_build_reshape(&r->to, x, v.rank + 1, dims), v.rank - 1);
-    dims[v.rank - 1] = 1;
-    return cc_build_reshape(&r->to, x, v.rank, dims);
+    if (r->to.status)
+        return 0;
+    rank = value_of(r, x)->rank;
+    length = value_of(r, x)->dim[rank - 1];
+    for (uint32_t i = 0; i < rank; i++)
+        perm[i] = i;
+    if (rank == 1) {
+        x = cc_build_reshape(&r->to, x, 2, (const uint32_t[]){length, 1});
+        return cc_build_reshape(&r->to, product_along(r, x, 0), 1, (const uint32_t[]){1});
+    }
+    perm[rank - 1] = rank - 2;
+    perm[rank - 2] = rank - 1;
+    x = product_along(r, cc_build_transpose(&r->to, x, perm), rank - 2);
+    return cc_build_transpose(&r->to, x, perm);
 }
 
 static uint32_t product(struct cc_rewrite *r, const struct cc_op *op, uint32_t x)

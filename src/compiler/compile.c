@@ -208,7 +208,7 @@ static int lower(struct cc_graph **graph, const char *model, struct cc_placement
     if (!status)
         status = cc_passes(graph, &inner);
     if (!status)
-        status = cc_lower(*graph, placement != NULL, program, &inner);
+        status = cc_lower(*graph, placement ? CC_LOWER_REPORT : 0, program, &inner);
     if (!status && placement)
         status = cc_placement_add(*placement, *graph, *program, &inner);
     if (!status && placement)

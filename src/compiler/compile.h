@@ -57,6 +57,12 @@ struct cc_options {
     const char *output;
 };
 
+struct cc_binding; /* compiler/onnx/onnx.h */
+struct cc_graph;
+
+/* Reads a model's file into a graph, which is checked, and the caller's to destroy. */
+int cc_model_read(const char *model, const struct cc_binding *bindings, uint32_t count,
+                  struct cc_graph **graph, struct base_error *error);
 /*
  * MODEL is a .mil file or a bundle folder. 0 and a bundle; or a negative errno and one sentence. The cache
  * only saves time: when it cannot be read or written the bundle is in memory alone, and report->trouble says

@@ -48,7 +48,7 @@ struct cc_program {
 
 /* How to lower, a set. Results are the same whatever it is. */
 enum cc_lower_flag {
-    CC_LOWER_REPORT = 1,   /* with the outcomes of the operations */
+    CC_LOWER_REPORT = 1,   /* with the outcomes */
     CC_LOWER_DRAM = 2,     /* keep every intermediate in DRAM */
     CC_LOWER_IN_ORDER = 4, /* keep the graph's order of operations */
 };

@@ -64,6 +64,10 @@ static bool take_words(struct compare *c, int argc, char **argv)
         fputs(tool_compare_help, stderr);
         return false;
     }
+    if (c->html && !strcmp(c->html, "-")) {
+        tool_say("--html takes the name of a file: stdout is for the results.");
+        return false;
+    }
     return (!seed || tool_number("--seed", seed, 0, UINT32_MAX, &c->seed)) &&
            (!nodes || tool_number("--nodes", nodes, 0, UINT32_MAX, &c->nodes)) &&
            (!threads || tool_number("--threads", threads, 1, ANE_THREADS_MAX, &c->threads));

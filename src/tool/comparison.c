@@ -336,15 +336,22 @@ static bool keeps_elements(enum cc_op_kind kind)
     return kind == CC_OP_CAST || kind == CC_OP_RESHAPE || kind == CC_OP_EXPAND_DIMS || kind == CC_OP_SQUEEZE;
 }
 
-/* A bool is not a port, so a node takes along what computes the bools that it reads. */
-static void take_bools(const struct tool_comparison *c, bool *chosen)
+/*
+ * A bool is not a port, and a constant that is not folded yet is better not one: a node takes along what
+ * computes those that it reads.
+ */
+static void take_along(const struct tool_comparison *c, bool *chosen)
 {
     const struct cc_graph *g = c->graph;
 
     for (uint32_t i = g->ops; i-- > 0;)
-        for (uint32_t k = 0; chosen[i] && k < g->op[i].inputs; k++)
-            for (uint32_t m = 0; m < i && g->value[g->op[i].input[k]].type == CC_BOOL; m++)
-                chosen[m] |= g->op[m].output == g->op[i].input[k] && !c->fixed[g->op[m].output];
+        for (uint32_t k = 0; chosen[i] && k < g->op[i].inputs; k++) {
+            uint32_t value = g->op[i].input[k];
+            bool wanted = !g->value[value].data && (c->fixed[value] || g->value[value].type == CC_BOOL);
+
+            for (uint32_t m = 0; m < i && wanted; m++)
+                chosen[m] |= g->op[m].output == value && g->op[m].kind != CC_OP_INPUT;
+        }
 }
 
 static bool refuse(struct tool_node *node, const char *why)
@@ -379,7 +386,7 @@ static bool choose(const struct tool_comparison *c, uint32_t row, bool *chosen, 
         return refuse(node, "a constant");
     if (!arithmetic)
         return refuse(node, "no arithmetic");
-    take_bools(c, chosen);
+    take_along(c, chosen);
     return true;
 }
 

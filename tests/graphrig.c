@@ -284,7 +284,8 @@ void gr_output(struct gr *g, uint32_t v)
 /* Lowering and loading. */
 
 /* The graph itself stays: its values are computed a second time. */
-static int lower_copy(const struct gr *g, bool report, struct cc_program **program, struct base_error *error)
+static int lower_copy(const struct gr *g, unsigned flags, struct cc_program **program,
+                      struct base_error *error)
 {
     struct cc_graph *copy;
     int status;
@@ -292,7 +293,7 @@ static int lower_copy(const struct gr *g, bool report, struct cc_program **progr
     assert_int_equal(cc_graph_copy(g->graph, &copy), 0);
     status = cc_passes(&copy, error);
     if (!status)
-        status = cc_lower(copy, report, program, error);
+        status = cc_lower(copy, flags | g->flags, program, error);
     cc_graph_destroy(copy);
     return status;
 }
@@ -302,7 +303,7 @@ struct cc_program *gr_lower(struct gr *g)
     struct cc_program *program = NULL;
     struct base_error error;
 
-    if (cc_graph_check(g->graph, &error) || lower_copy(g, true, &program, &error))
+    if (cc_graph_check(g->graph, &error) || lower_copy(g, CC_LOWER_REPORT, &program, &error))
         fail_msg("%s", error.text);
     return program;
 }
@@ -315,7 +316,7 @@ const char *gr_refusal(struct gr *g)
 
     if (cc_graph_check(g->graph, &error))
         fail_msg("the graph itself: %s", error.text);
-    status = lower_copy(g, false, &program, &error);
+    status = lower_copy(g, 0, &program, &error);
     assert_true(status < 0);
     assert_null(program);
     return error.text;

@@ -28,9 +28,10 @@ struct gr {
     struct cc_graph *graph;
     struct test_rng rng;
     enum gr_numbers numbers;
-    int most;      /* largest whole number */
-    bool positive; /* numbers are above 0: whole ones from 1, others from 0.25 */
-    double slack;  /* real results may be off by this many times the rounding of one operation; 1 */
+    int most;       /* largest whole number */
+    bool positive;  /* numbers are above 0: whole ones from 1, others from 0.25 */
+    double slack;   /* real results may be off by this many times the rounding of one operation; 1 */
+    unsigned flags; /* of the lowering: enum cc_lower_flag */
     unsigned names;
 };
 

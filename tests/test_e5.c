@@ -35,6 +35,7 @@ static int make_sample(void **state)
 
     (void)state;
     gr_open(&g, 1, GR_WHOLE);
+    g.flags = CC_LOWER_DRAM;
     x = gr_input(&g, "x", CC_FP32, GR(2, 3, 5, 7));
     y = gr_input(&g, "second", CC_FP16, GR(4, 1, 1));
     x = gr_conv(&g, gr_cast(&g, x, CC_FP16), gr_const(&g, GR(4, 3, 1, 1)), gr_const(&g, GR(4)),
@@ -272,6 +273,14 @@ static void records_are_checked(void **state)
     REFUSED(0, r.dst.plane = 0x10000, "spans");
     REFUSED(0, (r.dst.place = PR_E5_PORT, r.dst.index = 0), "an input");
     REFUSED(0, r.dst.place = PR_E5_CONSTANT, "constant");
+    REFUSED(0, (r.dst.place = PR_E5_L2, r.dst.offset = 8), "in L2 of 16");
+    REFUSED(0, (r.dst.place = PR_E5_L2, r.dst.offset = 0x200000), "larger than L2");
+    REFUSED(0, (r.dst.place = PR_E5_L2, r.dst.group = 0x200000), "larger than L2");
+    REFUSED(0, (r.dst.place = PR_E5_L2, r.dst.offset = 0x1ffff0), "L2 ends at");
+    REFUSED(0, (r.dst.place = PR_E5_L2, r.dst.index = 1), "index");
+    REFUSED(0, (r.dst.place = PR_E5_L2, r.interleave = 4), "those are for DMA");
+    REFUSED(0, (r.src[0].place = PR_E5_L2, r.src[0].index = 0, r.slice = 1), "those are for DMA");
+    REFUSED(0, r.kernel_place = PR_E5_L2, "a kernel comes by DMA");
     REFUSED(sub, r.broadcast = 0x100, "broadcast");
     REFUSED(sub, r.op = 5, "operation");
     REFUSED(sub, r.compare = 4, "operation");

@@ -344,6 +344,7 @@ static void intermediates_share(void **state)
 
     (void)state;
     gr_open(&g, 0x8200, GR_WHOLE);
+    g.flags = CC_LOWER_DRAM;
     x = y = gr_input(&g, "x", CC_FP16, GR(1, 4, 8, 32));
     for (unsigned i = 0; i < 10; i++)
         y = gr_binary(&g, CC_OP_ADD, y, x);
@@ -386,6 +387,7 @@ static void many_intermediates_live_together(void **state)
     (void)state;
     assert_non_null(value);
     gr_open(&g, 0x8400, GR_WHOLE);
+    g.flags = CC_LOWER_DRAM | CC_LOWER_IN_ORDER;
     x = gr_input(&g, "x", CC_FP16, GR(3));
     for (unsigned i = 0; i < COUNT; i++)
         value[i] = gr_binary(&g, CC_OP_ADD, x, gr_scalar(&g, (double)((i * 7) % 2000)));

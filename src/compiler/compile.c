@@ -205,7 +205,7 @@ static int lower(struct cc_graph **graph, const char *model, const struct cc_opt
     int status = cc_passes(graph, &inner);
 
     if (!status)
-        status = cc_lower(*graph, options->report, program, &inner);
+        status = cc_lower(*graph, options->report ? CC_LOWER_REPORT : 0, program, &inner);
 
     return status ? base_fail(error, -status, "%s: %s", model, inner.text) : 0;
 }

@@ -19,14 +19,18 @@
 #define PR_E5_BYTES_MAX      0x40000000u /* of a tensor, the intermediates, the constants; chosen */
 #define PR_E5_NAME_BYTES     128u
 
-/* Where an operand of a record lives. */
-enum pr_e5_place { PR_E5_NONE, PR_E5_PORT, PR_E5_INTERMEDIATE, PR_E5_CONSTANT };
+/*
+ * Where an operand of a record is. In L2 it is read and written without DMA: what a record leaves there is
+ * there until the end of the request, or until another record writes over it.
+ */
+enum pr_e5_place { PR_E5_NONE, PR_E5_PORT, PR_E5_INTERMEDIATE, PR_E5_CONSTANT, PR_E5_L2 };
+#define PR_E5_L2_ALIGN 16u
 
 struct pr_e5_operand {
     uint32_t place;                    /* enum pr_e5_place */
     uint32_t index;                    /* PORT: which */
-    uint32_t offset;                   /* bytes */
-    uint32_t row, plane, depth, group; /* strides, bytes, multiples of 64 */
+    uint32_t offset;                   /* bytes; L2: the address */
+    uint32_t row, plane, depth, group; /* strides, bytes, multiples of 64; L2: of PR_E5_L2_ALIGN */
 };
 
 /* One descriptor. 256 bytes, little-endian, zeros where unused. */

@@ -14,7 +14,9 @@
 
 /* What every known descriptor of such a task has in fields that this model does not act on. */
 enum { FMT_MODE = 1, TRUNCATE = 3, INTERLEAVE_PLANAR = 1, SOURCES_ONE = 1, SOURCES_TWO = 3 };
+enum { SOURCES_SECOND = 2 }; /* source 2 by DMA, source 1 in L2 */
 enum { HINT_SOURCE = 2, HINT_RESULT = 3, HINT_KERNEL = 2, BINARY_POINT_FP16 = 0x1c, PALETTE_IDLE = 8 };
+enum { DEPENDENT_NEURAL = 1, DEPENDENT_PLANAR = 2 };
 enum { INTERLEAVE_LANES = 4 }; /* the one other interleave that public programs have */
 enum { W, H, C, G };           /* places in a record's extents */
 
@@ -31,8 +33,9 @@ struct span {
 
 struct expander {
     const struct pr_e5 *e5;
-    struct pr_e5_record *record; /* a copy, whose offsets become those in the buffers */
-    uint32_t index;              /* of the record */
+    struct pr_e5_record *record;       /* a copy, whose offsets become those in the buffers */
+    uint32_t index;                    /* of the record */
+    const struct pr_e5_record *before; /* the record before, a copy; NULL: none */
     struct pr_td_head head;
     struct pr_image image;
     struct pr_problem *problem;
@@ -138,15 +141,26 @@ static bool check_ranges(const struct expander *x)
     return check_unit(x) && check_kernel(x);
 }
 
+static bool in_l2(const struct pr_e5_operand *o)
+{
+    return o->place == PR_E5_L2;
+}
+
 /* The buffer register of an operand, and the bytes that are its own there. Makes its offset the buffer's. */
 static bool operand_buffer(const struct expander *x, struct pr_e5_operand *o, uint32_t *bar,
                            struct span *span)
 {
     const uint32_t all = o->offset | o->row | o->plane | o->depth | o->group;
 
-    if (all % PR_ROW_ALIGN)
-        return wrong(x, "an operand's offset or stride is not a multiple of 64");
+    if (all % (in_l2(o) ? PR_E5_L2_ALIGN : PR_ROW_ALIGN))
+        return wrong(x, "an operand's offset or stride is not a multiple of 64, in L2 of 16");
     switch (o->place) {
+    case PR_E5_L2:
+        if (o->offset >= PR_L2_BYTES || o->row >= PR_L2_BYTES || o->plane >= PR_L2_BYTES ||
+            o->depth >= PR_L2_BYTES || o->group >= PR_L2_BYTES)
+            return wrong(x, "an operand's offset or stride is larger than L2");
+        *span = (struct span){0, PR_L2_BYTES};
+        break;
     case PR_E5_PORT:
         if (o->index >= x->e5->ports)
             return wrong(x, "an operand names a port that does not exist");
@@ -180,6 +194,8 @@ static bool kernel_buffer(struct expander *x, struct span *span)
 
     if (!has_weights(r) && !(r->flags & PR_E5_TABLE))
         return true;
+    if (in_l2(&kernel))
+        return wrong(x, "its kernel is in L2, and a kernel comes by DMA");
     if (!operand_buffer(x, &kernel, &bar, span))
         return false;
     r->kernel = kernel.offset;
@@ -194,15 +210,17 @@ static bool place_operands(struct expander *x, struct span span[4])
     struct pr_e5_record *r = x->record;
     uint32_t bar = 0;
 
+    if ((r->slice && in_l2(&r->src[0])) || (r->interleave > 1 && in_l2(&r->dst)))
+        return wrong(x, "it has a slice or an interleave in L2, and those are for DMA");
     if (!operand_buffer(x, &r->src[0], &bar, &span[0]))
         return false;
-    head(x, PR_H_RBASE0, bar);
-    head(x, PR_H_RBE0, 1);
+    head(x, PR_H_RBASE0, in_l2(&r->src[0]) ? 0 : bar);
+    head(x, PR_H_RBE0, !in_l2(&r->src[0]));
     if (has_two_sources(r)) {
         if (!operand_buffer(x, &r->src[1], &bar, &span[1]))
             return false;
-        head(x, PR_H_RBASE1, bar);
-        head(x, PR_H_RBE1, 1);
+        head(x, PR_H_RBASE1, in_l2(&r->src[1]) ? 0 : bar);
+        head(x, PR_H_RBE1, !in_l2(&r->src[1]));
     } else if (r->src[1].place != PR_E5_NONE) {
         return wrong(x, "a task of one source has two");
     }
@@ -211,8 +229,8 @@ static bool place_operands(struct expander *x, struct span span[4])
         return wrong(x, "its result goes to a constant or an input");
     if (!operand_buffer(x, &r->dst, &bar, &span[2]))
         return false;
-    head(x, PR_H_WBASE, bar);
-    head(x, PR_H_WBE, 1);
+    head(x, PR_H_WBASE, in_l2(&r->dst) ? 0 : bar);
+    head(x, PR_H_WBE, !in_l2(&r->dst));
     return kernel_buffer(x, &span[3]);
 }
 
@@ -241,13 +259,17 @@ static uint32_t strip_bytes(const struct pr_e5_record *r)
     return 2 * r->in[W] < PR_STRIP_BYTES ? (uint32_t)pr_round_up(2 * r->in[W], 16) : PR_STRIP_BYTES;
 }
 
-static void write_source(struct expander *x)
+/* The task before this one has just written the operand in L2. */
+static bool is_just_written(const struct expander *x, const struct pr_e5_operand *o)
 {
-    const struct pr_e5_operand *a = &x->record->src[0], *b = &x->record->src[1];
+    return x->before && in_l2(o) && in_l2(&x->before->dst) && x->before->dst.offset == o->offset;
+}
 
-    put_field(x, PR_F_IN_FMT, PR_CODE_FP16);
+static void write_source1(struct expander *x)
+{
+    const struct pr_e5_operand *a = &x->record->src[0];
+
     put_field(x, PR_F_SRC_EN, 1);
-    put_field(x, PR_F_SRC_HINT, HINT_SOURCE);
     put_field(x, PR_F_SRC_ADDR, a->offset >> 6);
     put_field(x, PR_F_SRC_ROW, a->row >> 6);
     put_field(x, PR_F_SRC_PLANE, a->plane >> 6);
@@ -256,19 +278,33 @@ static void write_source(struct expander *x)
     put_field(x, PR_F_SRC_FMT_MODE, FMT_MODE);
     put_field(x, PR_F_SRC_TRUNCATE, TRUNCATE);
     put_field(x, PR_F_SRC_MEM_FMT, PR_CODE_FP16);
-    put_field(x, PR_F_SRC_INTERLEAVE, INTERLEAVE_PLANAR);
     put_field(x, PR_F_SOURCE_TYPE, PR_TYPE_STAGED);
     put_field(x, PR_F_SOURCE_DMA_FMT, PR_STAGING_FP16);
-    put_field(x, PR_F_SOURCE_DMA_INTERLEAVE, INTERLEAVE_PLANAR);
     put_field(x, PR_F_L2_SRC_CHANNEL, strip_bytes(x->record) >> 4);
-    put_field(x, PR_F_SRC2_HINT, HINT_SOURCE);
     if (x->record->slice) {
         pr_image_put_at(&x->image, PR_F_PIXEL_OFFSET, 0, x->record->slice);
         pr_image_put_at(&x->image, PR_F_CHOSEN_MARK, 0, PR_CHOSEN_MARK);
     }
-    if (!has_two_sources(x->record))
-        return;
-    put_field(x, PR_F_SRC2_IN_FMT, PR_CODE_FP16);
+}
+
+static void write_source1_l2(struct expander *x)
+{
+    const struct pr_e5_operand *a = &x->record->src[0];
+
+    put_field(x, PR_F_SOURCE_TYPE, PR_TYPE_RESIDENT);
+    put_field(x, PR_F_L2_SRC_BASE, a->offset >> 4);
+    put_field(x, PR_F_L2_SRC_CHANNEL, a->plane >> 4);
+    put_field(x, PR_F_L2_SRC_ROW, a->row >> 4);
+    put_field(x, PR_F_L2_SRC_DEPTH, a->depth >> 4);
+    put_field(x, PR_F_L2_SRC_GROUP, a->group >> 4);
+    if (is_just_written(x, a))
+        put_field(x, PR_F_SOURCE_DEPENDENT, is_ne(x->before) ? DEPENDENT_NEURAL : DEPENDENT_PLANAR);
+}
+
+static void write_source2(struct expander *x)
+{
+    const struct pr_e5_operand *b = &x->record->src[1];
+
     put_field(x, PR_F_SRC2_ADDR, b->offset >> 6);
     put_field(x, PR_F_SRC2_ROW, b->row >> 6);
     put_field(x, PR_F_SRC2_PLANE, b->plane >> 6);
@@ -279,17 +315,60 @@ static void write_source(struct expander *x)
     put_field(x, PR_F_SOURCE2_BY_DMA, 1);
 }
 
+static void write_source2_l2(struct expander *x)
+{
+    const struct pr_e5_operand *b = &x->record->src[1];
+
+    put_field(x, PR_F_L2_SRC2_BASE, b->offset >> 4);
+    put_field(x, PR_F_L2_SRC2_CHANNEL, b->plane >> 4);
+    put_field(x, PR_F_L2_SRC2_ROW, b->row >> 4);
+    put_field(x, PR_F_L2_SRC2_DEPTH, b->depth >> 4);
+    put_field(x, PR_F_L2_SRC2_GROUP, b->group >> 4);
+    put_field(x, PR_F_SOURCE2_FROM_RESULT, is_just_written(x, b));
+}
+
+static void write_sources(struct expander *x)
+{
+    const struct pr_e5_record *r = x->record;
+
+    put_field(x, PR_F_IN_FMT, PR_CODE_FP16);
+    put_field(x, PR_F_SRC_HINT, HINT_SOURCE);
+    put_field(x, PR_F_SRC2_HINT, HINT_SOURCE);
+    put_field(x, PR_F_SRC_INTERLEAVE, INTERLEAVE_PLANAR);
+    put_field(x, PR_F_SOURCE_DMA_INTERLEAVE, INTERLEAVE_PLANAR);
+    if (in_l2(&r->src[0]))
+        write_source1_l2(x);
+    else
+        write_source1(x);
+    if (!has_two_sources(r))
+        return;
+    put_field(x, PR_F_SRC2_IN_FMT, PR_CODE_FP16);
+    if (in_l2(&r->src[1]))
+        write_source2_l2(x);
+    else
+        write_source2(x);
+}
+
 static void write_result(struct expander *x)
 {
     const struct pr_e5_operand *y = &x->record->dst;
     uint32_t interleave = x->record->interleave ? x->record->interleave : (uint32_t)INTERLEAVE_PLANAR;
 
     put_field(x, PR_F_OUT_FMT, PR_CODE_FP16);
-    put_field(x, PR_F_RESULT_TYPE, PR_TYPE_STAGED);
     put_field(x, PR_F_RESULT_DMA_FMT, PR_STAGING_FP16);
     put_field(x, PR_F_RESULT_DMA_INTERLEAVE, interleave);
-    put_field(x, PR_F_DST_EN, 1);
     put_field(x, PR_F_DST_HINT, HINT_RESULT);
+    if (in_l2(y)) {
+        put_field(x, PR_F_RESULT_TYPE, PR_TYPE_RESIDENT);
+        put_field(x, PR_F_L2_RESULT_BASE, y->offset >> 4);
+        put_field(x, PR_F_L2_RESULT_CHANNEL, y->plane >> 4);
+        put_field(x, PR_F_L2_RESULT_ROW, y->row >> 4);
+        put_field(x, PR_F_L2_RESULT_DEPTH, y->depth >> 4);
+        put_field(x, PR_F_L2_RESULT_GROUP, y->group >> 4);
+        return;
+    }
+    put_field(x, PR_F_RESULT_TYPE, PR_TYPE_STAGED);
+    put_field(x, PR_F_DST_EN, 1);
     put_field(x, PR_F_DST_ADDR, y->offset >> 6);
     put_field(x, PR_F_DST_ROW, y->row >> 6);
     put_field(x, PR_F_DST_PLANE, y->plane >> 6);
@@ -312,13 +391,21 @@ static uint32_t task_type(enum pr_e5_kind kind)
     }
 }
 
+/* Bit 0 is also set where both sources are in L2. */
+static uint32_t sources_by_dma(const struct pr_e5_record *r)
+{
+    if (!has_two_sources(r) || in_l2(&r->src[1]))
+        return SOURCES_ONE;
+    return in_l2(&r->src[0]) ? SOURCES_SECOND : SOURCES_TWO;
+}
+
 static void write_planar(struct expander *x)
 {
     const struct pr_e5_record *r = x->record;
     bool two = has_two_sources(r), max = is_reduction(r) && r->op == PR_PE_REDUCE_MAX;
     bool min = is_reduction(r) && r->op == PR_PE_REDUCE_MIN;
 
-    put_field(x, PR_F_CFG_SOURCES, two ? SOURCES_TWO : SOURCES_ONE);
+    put_field(x, PR_F_CFG_SOURCES, sources_by_dma(r));
     put_field(x, PR_F_TASK_TYPE, task_type((enum pr_e5_kind)r->kind));
     put_field(x, PR_F_SRC1_BCAST, r->broadcast & PR_BROADCAST_MASK);
     put_field(x, PR_F_SRC2_BCAST, r->broadcast >> PR_BROADCAST_SECOND_LO);
@@ -442,8 +529,8 @@ static void write_chain(struct expander *x)
     head(x, PR_H_SPL, first);
     head(x, PR_H_TSR, last);
     head(x, PR_H_TSE, last);
-    head(x, PR_H_SRC_LOC, 1);
-    head(x, PR_H_DST_LOC, 1);
+    head(x, PR_H_SRC_LOC, !in_l2(&x->record->src[0]));
+    head(x, PR_H_DST_LOC, !in_l2(&x->record->dst));
     if (last)
         return;
     head(x, PR_H_NEXT_SIZE, PR_TD_WORDS_FULL - 1);
@@ -509,7 +596,7 @@ static bool expand(struct expander *x, uint8_t words[PR_TD_WORDS_FULL * 4])
         return false;
     write_extents(x);
     write_convolution(x);
-    write_source(x);
+    write_sources(x);
     write_result(x);
     if (is_ne(x->record))
         write_neural(x);
@@ -529,14 +616,19 @@ static bool expand(struct expander *x, uint8_t words[PR_TD_WORDS_FULL * 4])
 size_t pr_e5_expand(const struct pr_e5 *e5, void *text, size_t capacity, uint32_t *first_words,
                     struct pr_problem *problem)
 {
+    struct pr_e5_record record[2];
+
     *first_words = PR_TD_WORDS_FULL;
     for (uint32_t i = 0; i < e5->records; i++) {
-        struct pr_e5_record record;
-        struct expander x = {.e5 = e5, .record = &record, .index = i, .problem = problem};
+        struct expander x = {.e5 = e5,
+                             .record = &record[i % 2],
+                             .before = i ? &record[1 - i % 2] : NULL,
+                             .index = i,
+                             .problem = problem};
         uint8_t words[PR_TD_WORDS_FULL * 4];
         size_t at = (size_t)i * TD_STEP;
 
-        pr_e5_record(e5, i, &record);
+        pr_e5_record(e5, i, x.record);
         if (!expand(&x, words))
             return 0;
         if (capacity < TD_STEP || at > capacity - TD_STEP)

@@ -151,7 +151,16 @@ static int check_main(const uint8_t *bytes, size_t size, uint64_t weights, struc
     return 0;
 }
 
-static int fill(const struct cc_program *program, const char *key, bool sign, struct cc_bundle *b,
+/* The program's constants, of which large models have no room for a second copy. */
+static uint8_t *take_constants(struct cc_program *program)
+{
+    uint8_t *constants = program->constant ? program->constant : base_alloc(0);
+
+    program->constant = NULL;
+    return constants;
+}
+
+static int fill(struct cc_program *program, const char *key, bool sign, struct cc_bundle *b,
                 struct base_error *error)
 {
     int status = cc_bundle_main(program, &b->main, &b->main_bytes, error);
@@ -160,14 +169,12 @@ static int fill(const struct cc_program *program, const char *key, bool sign, st
     if (status)
         return status;
     e5 = base_alloc(sizeof(*e5));
-    b->weights = base_alloc(program->constant_bytes);
+    b->weights = take_constants(program);
     b->weights_bytes = program->constant_bytes;
     if (!e5 || !b->weights) {
         base_free(e5);
         return base_fail(error, ENOMEM, "There is no memory for a bundle.");
     }
-    if (program->constant_bytes)
-        memcpy(b->weights, program->constant, program->constant_bytes);
     status = check_main(b->main, b->main_bytes, b->weights_bytes, e5, error);
     base_free(e5);
     if (status)
@@ -180,7 +187,7 @@ static int fill(const struct cc_program *program, const char *key, bool sign, st
     return manifest(program, key, b, error);
 }
 
-int cc_bundle_of(const struct cc_program *program, const char *key, bool sign, struct cc_bundle *bundle,
+int cc_bundle_of(struct cc_program *program, const char *key, bool sign, struct cc_bundle *bundle,
                  struct base_error *error)
 {
     int status;

@@ -16,7 +16,8 @@
 #include "tool/tool.h"
 
 const char tool_compile_help[] =
-    "anemone compile MODEL [--output NAME.bundle] [--hwx FILE.hwx] [--report] [--force] [--json]\n\n"
+    "anemone compile MODEL [--output NAME.bundle] [--hwx FILE.hwx] [--report] [--force] [--json]\n"
+    "anemone compile --list [--json]\n\n"
     "Compiles a .mil file into a bundle in the cache and says whether the cache had it already, under\n"
     "which key, and how long it took. MODEL may also be a bundle, which is then checked. A compiled\n"
     "program (.hwx, .anec) is not compiled again: `anemone run` takes it.\n\n"
@@ -26,6 +27,7 @@ const char tool_compile_help[] =
     "                        take; its ports are fp16 with four axes\n"
     "  --report              one line per operation: what it was compiled to\n"
     "  --force               compiles even when the cache has it\n"
+    "  --list                every operator that is accepted: its form, what it is composed of, its limits\n"
     "  --json                the same as JSON\n\n"
     "The cache is $XDG_CACHE_HOME/anemone, or ~/.cache/anemone; see `anemone cache`. Where it cannot be\n"
     "used the bundle is made in memory, and a message says why it is not kept.\n\n"
@@ -67,12 +69,13 @@ int tool_compile(int argc, char **argv)
 {
     struct cc_options wanted = {0};
     const char *model, *hwx = NULL;
-    bool as_json = false, good;
+    bool as_json = false, list = false, good;
     const struct tool_option options[] = {{"json", &as_json, NULL},
                                           {"report", &wanted.report, NULL},
                                           {"force", &wanted.force, NULL},
                                           {"output", NULL, &wanted.output},
                                           {"hwx", NULL, &hwx},
+                                          {"list", &list, NULL},
                                           {0}};
     struct base_error error = {{0}};
     struct cc_bundle bundle = {0};
@@ -82,7 +85,14 @@ int tool_compile(int argc, char **argv)
 
     if (!tool_words(argc, argv, options, &model, 1, &count))
         return TOOL_USAGE;
-    if (count != 1) {
+    if (list && !count) {
+        if (as_json)
+            tool_operators_json();
+        else
+            tool_operators_print();
+        return TOOL_OK;
+    }
+    if (list || count != 1) {
         fputs(tool_compile_help, stderr);
         return TOOL_USAGE;
     }

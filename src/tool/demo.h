@@ -29,7 +29,7 @@ int tool_demo_expected(unsigned channel);
 /* The digit recogniser of examples/digits, in that folder: some digits drawn, all judged. */
 bool tool_demo_digits(const char *folder);
 /* Its files, bytes of the command. */
-extern const unsigned char tool_digits_mil[], tool_digits_weights[], tool_digits_samples[];
+extern const char tool_digits_mil[], tool_digits_weights[], tool_digits_samples[];
 extern const size_t tool_digits_mil_bytes, tool_digits_weights_bytes, tool_digits_samples_bytes;
 
 /* The accumulator: state + x, over this many elements. */

@@ -32,7 +32,7 @@ static int level_of(char c)
 /* Line `number` of the samples; false behind the last one. */
 static bool read_digit(unsigned number, struct digit *digit)
 {
-    const char *line = (const char *)tool_digits_samples + (size_t)number * LINE;
+    const char *line = tool_digits_samples + (size_t)number * LINE;
 
     if (((size_t)number + 1) * LINE > tool_digits_samples_bytes)
         return false;

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/progress.h"
 #include "compiler/store/bundle.h"
 #include "compiler/store/cache.h"
 #include "compiler/store/files.h"
@@ -203,7 +205,7 @@ static int lower(struct cc_graph **graph, const char *model, const struct cc_opt
     int status = cc_passes(graph, &inner);
 
     if (!status)
-        status = cc_lower(*graph, options->report, program, &inner);
+        status = cc_lower(*graph, options->report ? CC_LOWER_REPORT : 0, program, &inner);
 
     return status ? base_fail(error, -status, "%s: %s", model, inner.text) : 0;
 }
@@ -232,6 +234,24 @@ static void note_key(struct cc_report *report)
         report->trouble = why;
 }
 
+/* An entry that is larger than the cache may be is removed at once: the bundle is in memory alone then. */
+static void trim(const char *cache, struct cc_bundle *bundle, struct cc_report *report)
+{
+    struct base_error why = {{0}};
+    uint64_t limit = cc_cache_limit(&report->trouble);
+
+    if (cc_cache_trim(cache, limit, &why)) {
+        note(report, "The cache was not trimmed", &why);
+    } else if (access(bundle->path, F_OK)) {
+        base_fail(&report->trouble, 0,
+                  "The bundle is larger than the cache may be (%" PRIu64 " bytes, " CC_CACHE_BYTES_VARIABLE
+                  "), so it is not kept.",
+                  limit);
+        base_free(bundle->path);
+        bundle->path = NULL;
+    }
+}
+
 /* Makes the bundle an entry of the cache. False, and why, when that is not possible. */
 static bool keep(const char *cache, const struct cc_options *options, struct cc_bundle *bundle,
                  struct cc_report *report, struct base_error *why)
@@ -251,8 +271,7 @@ static bool keep(const char *cache, const struct cc_options *options, struct cc_
         base_fail(why, ENOMEM, "There is no memory for a path.");
         return false;
     }
-    if (cc_cache_trim(cache, CC_CACHE_BYTES_DEFAULT, why))
-        note(report, "The cache was not trimmed", why);
+    trim(cache, bundle, report);
     return true;
 }
 
@@ -276,6 +295,8 @@ static int build(struct cc_graph **graph, const char *model, const struct cc_opt
     if (!report->hit || options->report)
         status = lower(graph, model, options, &program, error);
     if (!status && !report->hit) {
+        base_progress_phase("store");
+        program->model = options->leave_unsigned ? NULL : model;
         status = cc_bundle_of(program, report->key, !options->leave_unsigned, bundle, error);
         if (!status && usable)
             usable = keep(cache, options, bundle, report, &why);
@@ -298,8 +319,10 @@ static int compile_model(const char *model, const struct cc_options *options, st
                          struct cc_report *report, struct base_error *error)
 {
     struct cc_graph *graph = NULL;
-    int status = read_model(model, &graph, error);
+    int status;
 
+    base_progress_phase("read");
+    status = read_model(model, &graph, error);
     if (status || !graph)
         return status;
     report->operations = count_operations(graph);

@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "base/signing.h"
 
+#define CC_MODEL_NAME_BYTES 64u /* the NUL included; chosen */
+
 /*
  * A bundle in memory, checked: its three files as bytes. main.e5 and weights.bin are what program create
  * takes.
@@ -21,8 +23,9 @@ struct cc_bundle {
     size_t main_bytes;
     uint8_t *weights;
     size_t weights_bytes;
-    struct base_hashes hashes; /* of main.e5 and weights.bin */
-    bool is_signed;            /* bundles of earlier versions are not */
+    char model[CC_MODEL_NAME_BYTES]; /* the file that it was compiled from, without folder; may be empty */
+    struct base_hashes hashes;       /* of main.e5 and weights.bin */
+    bool is_signed;                  /* bundles of earlier versions are not */
     struct base_signature signature;
 };
 
@@ -71,7 +74,9 @@ void cc_bundle_release(struct cc_bundle *bundle);
 struct cc_cache_entry {
     char key[65];
     uint64_t bytes;
-    int64_t used; /* seconds since the epoch */
+    int64_t used;                    /* seconds since the epoch */
+    int64_t used_ns;                 /* and nanoseconds */
+    char model[CC_MODEL_NAME_BYTES]; /* the first that was compiled to it; empty: not known */
 };
 int cc_cache_folder(const char *wanted, char *path, size_t capacity, struct base_error *error);
 /* Fills up to `capacity` entries; returns how many there are, or a negative errno. */
@@ -87,6 +92,14 @@ int cc_cache_read(const char *cache, const char *key, struct cc_bundle *bundle, 
 int cc_cache_remove(const char *cache, const char *key, struct base_error *error); /* NULL key: all */
 /* Removes least recently used entries until at most `bytes` are kept, and what ended processes left. */
 int cc_cache_trim(const char *cache, uint64_t bytes, struct base_error *error);
-#define CC_CACHE_BYTES_DEFAULT (2ull << 30)
+#define CC_CACHE_BYTES_DEFAULT  (2ull << 30)
+#define CC_CACHE_BYTES_VARIABLE "ANEMONE_CACHE_BYTES"
+/* A number of bytes, with a suffix K, M or G or without; false when the text is not one. */
+bool cc_cache_bytes(const char *text, uint64_t *bytes);
+/*
+ * What the cache is trimmed to after a compilation: ANEMONE_CACHE_BYTES, or the default. When the variable is
+ * not a number of bytes the default holds, with a sentence.
+ */
+uint64_t cc_cache_limit(struct base_error *error);
 
 #endif

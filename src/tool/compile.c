@@ -7,18 +7,23 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
+#include "tool/hwx.h"
 #include "tool/json.h"
+#include "tool/progress.h"
 #include "tool/tool.h"
 
 const char tool_compile_help[] =
-    "anemone compile MODEL [--output NAME.bundle] [--report] [--force] [--json]\n\n"
+    "anemone compile MODEL [--output NAME.bundle] [--hwx FILE.hwx] [--report] [--force] [--json]\n\n"
     "Compiles a .mil file into a bundle in the cache and says whether the cache had it already, under\n"
     "which key, and how long it took. MODEL may also be a bundle, which is then checked. A compiled\n"
     "program (.hwx, .anec) is not compiled again: `anemone run` takes it.\n\n"
     "  --output NAME.bundle  also writes the bundle there; a bundle that is there is replaced, anything\n"
     "                        else is refused and stays as it is\n"
+    "  --hwx FILE.hwx        also writes the program as an image, which `anemone run` and `anemone inspect`\n"
+    "                        take; its ports are fp16 with four axes\n"
     "  --report              one line per operation: what it was compiled to\n"
     "  --force               compiles even when the cache has it\n"
     "  --json                the same as JSON\n\n"
@@ -61,17 +66,19 @@ static void print_text(const struct cc_bundle *bundle, const struct cc_report *r
 int tool_compile(int argc, char **argv)
 {
     struct cc_options wanted = {0};
-    bool as_json = false;
+    const char *model, *hwx = NULL;
+    bool as_json = false, good;
     const struct tool_option options[] = {{"json", &as_json, NULL},
                                           {"report", &wanted.report, NULL},
                                           {"force", &wanted.force, NULL},
                                           {"output", NULL, &wanted.output},
+                                          {"hwx", NULL, &hwx},
                                           {0}};
     struct base_error error = {{0}};
     struct cc_bundle bundle = {0};
     struct cc_report report = {0};
-    const char *model;
     unsigned count;
+    int status;
 
     if (!tool_words(argc, argv, options, &model, 1, &count))
         return TOOL_USAGE;
@@ -79,17 +86,25 @@ int tool_compile(int argc, char **argv)
         fputs(tool_compile_help, stderr);
         return TOOL_USAGE;
     }
-    if (cc_compile(model, &wanted, &bundle, &report, &error)) {
+    if (hwx && !strcmp(hwx, "-")) {
+        tool_say("--hwx takes the name of a file: stdout is for the results.");
+        return TOOL_USAGE;
+    }
+    tool_progress_begin();
+    status = cc_compile(model, &wanted, &bundle, &report, &error);
+    tool_progress_end();
+    if (status) {
         tool_say("%s", error.text);
         return TOOL_FAILURE;
     }
     if (report.trouble.text[0])
         tool_say("%s", report.trouble.text);
-    if (as_json)
+    good = !hwx || tool_hwx_write(&bundle, hwx);
+    if (good && as_json)
         print_json(model, &bundle, &report);
-    else
+    else if (good)
         print_text(&bundle, &report);
     base_free(report.text);
     cc_bundle_release(&bundle);
-    return TOOL_OK;
+    return good ? TOOL_OK : TOOL_FAILURE;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/progress.h"
 
 uint32_t cc_rewrite_value(struct cc_rewrite *r, uint32_t old)
 {
@@ -222,8 +223,10 @@ int cc_rewrite(struct cc_graph **graph, cc_rewrite_op *replace, const void *cont
         r.to.status = base_fail(error, ENOMEM, "There is no memory for a graph of %u values.", from->values);
     } else {
         count_uses(from, uses, maker);
-        for (uint32_t i = 0; i < from->ops && !r.to.status; i++)
+        for (uint32_t i = 0; i < from->ops && !r.to.status; i++) {
+            base_progress_step(i, from->ops);
             rewrite_op(&r, &from->op[i], replace, &any);
+        }
         if (!r.to.status && copy_outputs(&r) && !r.to.status)
             r.to.status = base_fail(error, ENOMEM, "There is no memory for the outputs of a graph.");
     }

@@ -41,9 +41,13 @@ struct cc_lowering {
     const struct cc_graph *graph;
     struct cc_tensor *tensor; /* per value */
     struct cc_step *step;     /* per operation */
+    uint32_t *order;          /* numbers of operations, in the order of their lowering */
     uint32_t buffers, buffer_capacity;
     struct cc_buffer *buffer;
     struct cc_program *program;
+    unsigned flags;      /* enum cc_lower_flag */
+    uint32_t *blob_slot; /* hash table over program->blob: number + 1, or 0; see cc_constant */
+    uint32_t blob_slots; /* a power of two, more than twice the blobs; 0: no table yet */
     bool reports;
     size_t report_length, report_capacity;
     struct base_error *reason; /* of the last cc_refuse */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/progress.h"
 #include "compiler/lower/family.h"
 #include "compiler/lower/neural.h"
 #include "compiler/lower/pass.h"
@@ -140,10 +141,11 @@ static int lower_op(struct cc_lowering *l, const struct cc_step *step)
 static int lower_ops(struct cc_lowering *l)
 {
     for (uint32_t i = 0; i < l->graph->ops; i++) {
-        const struct cc_step *step = &l->step[i];
+        const struct cc_step *step = &l->step[l->order[i]];
         uint32_t before = l->program->records;
         int status;
 
+        base_progress_step(i, l->graph->ops);
         if (!step->live || step->skip)
             continue;
         status = lower_op(l, step);
@@ -168,28 +170,39 @@ static int run(struct cc_lowering *l)
     if (strlen(name) >= sizeof(l->program->function))
         return cc_refuse_at(l, NULL, "The function's name has more than %u characters", PR_E5_NAME_BYTES - 1);
     memcpy(l->program->function, name, strlen(name) + 1);
+    base_progress_phase("lower");
     status = cc_pass_casts(l);
     if (!status)
         status = cc_pass_live(l);
     if (!status)
         status = cc_pass_fuse(l);
     if (!status)
+        status = cc_pass_schedule(l);
+    if (!status)
         status = place_ports(l);
     if (!status)
         status = lower_ops(l);
+    if (!status && !(l->flags & CC_LOWER_DRAM))
+        status = cc_pass_resident(l);
     return status ? status : cc_pass_plan(l);
 }
 
-int cc_lower(const struct cc_graph *graph, bool report, struct cc_program **program, struct base_error *error)
+int cc_lower(const struct cc_graph *graph, unsigned flags, struct cc_program **program,
+             struct base_error *error)
 {
     struct base_error reason = {{0}};
-    struct cc_lowering l = {.graph = graph, .reports = report, .reason = &reason, .error = error};
+    struct cc_lowering l = {.graph = graph,
+                            .flags = flags,
+                            .reports = flags & CC_LOWER_REPORT,
+                            .reason = &reason,
+                            .error = error};
     int status;
 
     l.tensor = base_alloc_array(graph->values ? graph->values : 1, sizeof(*l.tensor));
     l.step = base_alloc_array(graph->ops ? graph->ops : 1, sizeof(*l.step));
+    l.order = base_alloc_array(graph->ops ? graph->ops : 1, sizeof(*l.order));
     l.program = base_alloc(sizeof(*l.program));
-    if (!l.tensor || !l.step || !l.program)
+    if (!l.tensor || !l.step || !l.order || !l.program)
         status = cc_no_memory(&l);
     else
         status = run(&l);
@@ -197,7 +210,9 @@ int cc_lower(const struct cc_graph *graph, bool report, struct cc_program **prog
         base_free(l.tensor[i].owned);
     base_free(l.tensor);
     base_free(l.step);
+    base_free(l.order);
     base_free(l.buffer);
+    base_free(l.blob_slot);
     if (status) {
         cc_program_destroy(l.program);
         l.program = NULL;

@@ -28,10 +28,18 @@ struct cc_program {
     struct cc_blob *blob;
     uint32_t intermediate_bytes;
     uint32_t operations;
-    char *report; /* one line per operation, when asked for */
+    char *report;      /* one line per operation, when asked for */
+    const char *model; /* the name that its bundle states, not owned; NULL: none */
 };
 
-int cc_lower(const struct cc_graph *graph, bool report, struct cc_program **program,
+/* How to lower, a set. Results are the same whatever it is. */
+enum cc_lower_flag {
+    CC_LOWER_REPORT = 1,   /* write the report */
+    CC_LOWER_DRAM = 2,     /* keep every intermediate in DRAM */
+    CC_LOWER_IN_ORDER = 4, /* keep the graph's order of operations */
+};
+
+int cc_lower(const struct cc_graph *graph, unsigned flags, struct cc_program **program,
              struct base_error *error);
 void cc_program_destroy(struct cc_program *program);
 

@@ -138,6 +138,30 @@ static int lower_op(struct cc_lowering *l, const struct cc_step *step)
     }
 }
 
+static bool is_layout(enum cc_op_kind kind)
+{
+    switch (kind) {
+#define X(id, name, inputs) case CC_OP_##id:
+        CC_OPS_LAYOUT(X)
+#undef X
+        return true;
+    default: return false;
+    }
+}
+
+/* Operations that compute have at most the axes of a descriptor; cc_pass_rank sees to it. */
+static int check_rank(const struct cc_lowering *l, const struct cc_op *op)
+{
+    uint32_t rank = cc_value_of(l, op->output)->rank;
+
+    for (uint32_t i = 0; i < op->inputs; i++)
+        if (cc_value_of(l, op->input[i])->rank > rank)
+            rank = cc_value_of(l, op->input[i])->rank;
+    if (rank <= CC_AXES || is_layout(op->kind))
+        return 0;
+    return cc_refuse(l, "rank %u; the engine computes with at most %u axes (N, C, H, W)", rank, CC_AXES);
+}
+
 static int lower_ops(struct cc_lowering *l)
 {
     for (uint32_t i = 0; i < l->graph->ops; i++) {
@@ -148,7 +172,9 @@ static int lower_ops(struct cc_lowering *l)
         base_progress_step(i, l->graph->ops);
         if (!step->live || step->skip)
             continue;
-        status = lower_op(l, step);
+        status = check_rank(l, step->op);
+        if (!status)
+            status = lower_op(l, step);
         if (status)
             return cc_refusal_locate(l, step->op, status);
         l->program->operations++;

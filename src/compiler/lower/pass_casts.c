@@ -44,7 +44,7 @@ static bool is_alias(const struct cc_lowering *l, const struct cc_op *op)
         return false;
     x = cc_value_of(l, op->input[0]);
     y = cc_value_of(l, op->output);
-    return x->rank <= CC_AXES && y->rank <= CC_AXES && x->type == CC_FP16 &&
+    return (x->type == CC_FP16 || x->type == CC_BOOL) &&
            (x->rank ? x->dim[x->rank - 1] : 1) == (y->rank ? y->dim[y->rank - 1] : 1);
 }
 

@@ -10,4 +10,9 @@
 
 cc_rewrite_op cc_compose_elementwise, cc_compose_reduce, cc_compose_layout, cc_compose_window;
 
+/* compose_blocks.c, compose_resize.c: what these operations of x are, as a new value. */
+uint32_t cc_compose_blocks(struct cc_build *b, const struct cc_op *op, uint32_t x);
+uint32_t cc_compose_resize(struct cc_build *b, const struct cc_op *op, uint32_t x);
+uint32_t cc_compose_cumsum(struct cc_build *b, const struct cc_op *op, uint32_t x);
+
 #endif

@@ -445,7 +445,7 @@ static void run_once(const struct iorig_client *client, const struct cc_program 
     judge(payload);
     if (gr_create(client, payload, size, &token) || iorig_prepare(client, token, &prepare) ||
         iorig_request(client, token, 1, 5, surface, inputs, outputs, &reply))
-        fail_msg("%s\n%s", ane_machine_error(), program->report);
+        fail_msg("%s", ane_machine_error());
     assert_int_equal(prepare.inputs, inputs);
     assert_int_equal(prepare.outputs, outputs);
     assert_int_equal(iorig_unprepare(client, token), kIOReturnSuccess);

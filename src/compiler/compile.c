@@ -22,6 +22,7 @@
 #include "compiler/store/files.h"
 #include "compiler/graph/graph.h"
 #include "compiler/pass/passes.h"
+#include "compiler/report/placement.h"
 #include "program/anec.h"
 
 #define MODEL_BYTES_MAX (256u << 20) /* of a text; weights are files of their own */
@@ -197,16 +198,21 @@ static int write_out(const struct cc_bundle *bundle, const char *wanted, struct 
     return status;
 }
 
-/* Replaces the graph by what the passes make of it. */
-static int lower(struct cc_graph **graph, const char *model, const struct cc_options *options,
+/* Replaces the graph by what the passes make of it. `placement` NULL: none is asked for. */
+static int lower(struct cc_graph **graph, const char *model, struct cc_placement **placement,
                  struct cc_program **program, struct base_error *error)
 {
     struct base_error inner;
-    int status = cc_passes(graph, &inner);
+    int status = placement ? cc_placement_create(*graph, placement, &inner) : 0;
 
     if (!status)
-        status = cc_lower(*graph, options->report ? CC_LOWER_REPORT : 0, program, &inner);
-
+        status = cc_passes(graph, &inner);
+    if (!status)
+        status = cc_lower(*graph, placement ? CC_LOWER_REPORT : 0, program, &inner);
+    if (!status && placement)
+        status = cc_placement_add(*placement, *graph, *program, &inner);
+    if (!status && placement)
+        cc_placement_end(*placement);
     return status ? base_fail(error, -status, "%s: %s", model, inner.text) : 0;
 }
 
@@ -293,7 +299,7 @@ static int build(struct cc_graph **graph, const char *model, const struct cc_opt
     if (!report->hit && options->look)
         return base_fail(error, ENODATA, "%s: the cache does not have it.", model);
     if (!report->hit || options->report)
-        status = lower(graph, model, options, &program, error);
+        status = lower(graph, model, options->report ? &report->placement : NULL, &program, error);
     if (!status && !report->hit) {
         base_progress_phase("store");
         program->model = options->leave_unsigned ? NULL : model;
@@ -307,10 +313,6 @@ static int build(struct cc_graph **graph, const char *model, const struct cc_opt
         note(report, "The cache cannot be used, so the program was compiled in memory and is not kept", &why);
     if (!options->leave_unsigned)
         note_key(report);
-    if (!status && program) {
-        report->text = program->report;
-        program->report = NULL;
-    }
     cc_program_destroy(program);
     return status;
 }
@@ -408,8 +410,8 @@ int cc_compile(const char *model, const struct cc_options *options, struct cc_bu
         status = write_output(bundle, options->output, error);
     report->compile_ns = now_ns() - start;
     if (status || report == &unwanted) {
-        base_free(report->text);
-        report->text = NULL;
+        cc_placement_destroy(report->placement);
+        report->placement = NULL;
     }
     if (status)
         cc_bundle_release(bundle);

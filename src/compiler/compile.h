@@ -29,6 +29,8 @@ struct cc_bundle {
     struct base_signature signature;
 };
 
+struct cc_placement;
+
 struct cc_report {
     bool hit;            /* the cache had it */
     uint64_t compile_ns; /* wall time */
@@ -36,14 +38,15 @@ struct cc_report {
     uint64_t weights_bytes, intermediate_bytes;
     char key[65];              /* SHA-256 of graph, weights and options, hexadecimal */
     struct base_error trouble; /* why the cache was not used, in one sentence; empty when it was */
-    char *text; /* --report: one line per operation: name, what it became; base_free. NULL unless asked for */
+    struct cc_placement
+        *placement; /* compiler/report/placement.h, for its destructor; NULL unless asked for */
 };
 
 struct cc_options {
     const char *cache; /* folder; NULL: $XDG_CACHE_HOME/anemone, else $HOME/.cache/anemone */
     bool force;        /* compile even on a hit */
     bool look;         /* do not compile: -ENODATA when the cache does not have it */
-    bool report;
+    bool report;       /* with the placement of every node */
     /*
      * The bundle is not signed, and no key is read or made: for a compiler whose caller signs. The cache then
      * is one of such bundles. A bundle that is given goes into it too, under the key of its contents: that

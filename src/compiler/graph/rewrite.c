@@ -172,10 +172,13 @@ static void rewrite_op(struct cc_rewrite *r, const struct cc_op *op, cc_rewrite_
         return;
     if (op->kind == CC_OP_INPUT) {
         number = cc_graph_add_op(g, op->kind, op->name, op->line);
-        if (number < 0)
+        if (number < 0) {
             r->to.status = base_fail(r->to.error, -number, "There is no memory for `%.64s`.", op->name);
-        else
-            g->op[number].output = r->map[op->output] - 1;
+            return;
+        }
+        g->op[number].column = op->column;
+        g->op[number].origin = op->origin;
+        g->op[number].output = r->map[op->output] - 1;
         return;
     }
     r->to.name = op->name;

@@ -37,10 +37,16 @@ static bool within_limits(const struct cc_attributes *a)
 }
 
 /* The window is the axis, and there is one. */
-static bool is_whole(const struct pool *p, unsigned axis)
+static bool covers(const struct pool *p, unsigned axis)
 {
     return p->a.kernel[axis] == p->in[axis] && p->a.dilation[axis] == 1 && !p->a.pad[2 * axis] &&
            !p->a.pad[2 * axis + 1];
+}
+
+/* The same, with anything to reduce. */
+static bool is_whole(const struct pool *p, unsigned axis)
+{
+    return p->in[axis] > 1 && covers(p, axis);
 }
 
 static void put_pool(const struct pool *p, const struct cc_attributes *a)
@@ -60,11 +66,11 @@ static void reduced(const struct pool *p, enum cc_op_kind kind)
     for (unsigned i = 0; i < 2; i++) {
         if (!is_whole(p, i))
             continue;
-        axes |= 4u << i;
+        axes |= 1u << (2 + i);
         a.kernel[i] = a.stride[i] = 1;
     }
     x = cc_build_reduce(b, kind, x, axes, true);
-    if (axes != 12)
+    if (!covers(p, 0) || !covers(p, 1))
         x = cc_build_op(b, p->op->kind, 1, &x, &a);
     cc_rewrite_put(p->r, p->op->output, x);
 }
@@ -281,7 +287,7 @@ void cc_window_avg_pool(struct cc_rewrite *r, const struct cc_op *op, bool *done
     *done = true;
     if (op->a.exclude_padding || op->a.ceil) {
         average_counted(&p);
-    } else if (is_whole(&p, 0) && is_whole(&p, 1)) {
+    } else if (covers(&p, 0) && covers(&p, 1)) {
         *done = false; /* the lowering has a form for it */
     } else if (within_limits(&p.a) && pads_within_limit(&p.a)) {
         *done = false;

@@ -107,7 +107,8 @@ static int lower_op(struct cc_lowering *l, const struct cc_step *step)
     case CC_OP_MAXIMUM:
     case CC_OP_MINIMUM: return cc_lower_elementwise(l, step);
     case CC_OP_REAL_DIV:
-    case CC_OP_FLOOR_DIV: return cc_lower_divide(l, step);
+    case CC_OP_FLOOR_DIV:
+    case CC_OP_MOD: return cc_lower_divide(l, step);
     case CC_OP_POW: return cc_lower_power(l, step);
     case CC_OP_RELU: return cc_lower_relu(l, step);
     case CC_OP_CONV: return cc_lower_conv(l, step);
@@ -117,7 +118,8 @@ static int lower_op(struct cc_lowering *l, const struct cc_step *step)
     case CC_OP_MATMUL: return cc_lower_matmul(l, step);
     case CC_OP_SOFTMAX: return cc_lower_softmax(l, step);
     case CC_OP_LAYER_NORM:
-    case CC_OP_INSTANCE_NORM: return cc_lower_norm(l, step);
+    case CC_OP_INSTANCE_NORM:
+    case CC_OP_L2_NORM: return cc_lower_norm(l, step);
     case CC_OP_BATCH_NORM: return cc_lower_batch_norm(l, step);
     case CC_OP_SELECT: return cc_lower_logic(l, step);
 #define X(id, name, inputs) case CC_OP_##id:

@@ -146,6 +146,7 @@ static int bind_constant(struct cc_onnx *reader, const CcPort *port, const struc
     copy = bytes ? base_alloc(bytes) : NULL;
     if (copy)
         memcpy(copy, binding->data, bytes);
+    value->elem = elem;
     value->value = cc_build_const(b, binding->type, rank, dims, copy);
     cc_build_name(b, value->value, port->name);
     return b->status;

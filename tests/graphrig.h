@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Graphs for tests: built call by call, run through the whole machine as a bundle, and computed a second time
- * here, in double precision, from the operations' definitions.
+ * in double precision (compiler/eval).
  */
 #ifndef TESTS_GRAPHRIG_H
 #define TESTS_GRAPHRIG_H
 
 #include <anemone/iokit.h>
 
+#include "compiler/eval/eval.h"
 #include "compiler/graph/graph.h"
 #include "compiler/lower/lower.h"
 #include "compiler/pass/passes.h"
-#include "graphref.h"
 #include "iorig.h"
 #include "support.h"
 
@@ -28,9 +28,10 @@ struct gr {
     struct cc_graph *graph;
     struct test_rng rng;
     enum gr_numbers numbers;
-    int most;      /* largest whole number */
-    bool positive; /* numbers are above 0: whole ones from 1, others from 0.25 */
-    double slack;  /* real results may be off by this many times the rounding of one operation; 1 */
+    int most;       /* largest whole number */
+    bool positive;  /* numbers are above 0: whole ones from 1, others from 0.25 */
+    double slack;   /* real results may be off by this many times the rounding of one operation; 1 */
+    unsigned flags; /* of the lowering: enum cc_lower_flag */
     unsigned names;
 };
 

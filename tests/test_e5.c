@@ -35,6 +35,7 @@ static int make_sample(void **state)
 
     (void)state;
     gr_open(&g, 1, GR_WHOLE);
+    g.flags = CC_LOWER_DRAM;
     x = gr_input(&g, "x", CC_FP32, GR(2, 3, 5, 7));
     y = gr_input(&g, "second", CC_FP16, GR(4, 1, 1));
     x = gr_conv(&g, gr_cast(&g, x, CC_FP16), gr_const(&g, GR(4, 3, 1, 1)), gr_const(&g, GR(4)),
@@ -111,10 +112,61 @@ static void the_file_says_what_went_in(void **state)
     assert_int_equal(e->constant_bytes, sample.program->constant_bytes);
     assert_int_equal(e->intermediate_bytes, sample.program->intermediate_bytes);
     /* Outputs have the first buffers. */
-    assert_int_equal(pr_e5_port_bar(e, 2), 4);
-    assert_int_equal(pr_e5_port_bar(e, 3), 5);
-    assert_int_equal(pr_e5_port_bar(e, 0), 6);
-    assert_int_equal(pr_e5_port_bar(e, 1), 7);
+    assert_int_equal(e->port[2].bar, 4);
+    assert_int_equal(e->port[3].bar, 5);
+    assert_int_equal(e->port[0].bar, 6);
+    assert_int_equal(e->port[1].bar, 7);
+}
+
+/* Which ports have a buffer of their own, and where the others are. */
+static void ports_share_buffers(void **state)
+{
+    static const struct {
+        uint32_t inputs, outputs, in, out; /* ports and buffers */
+    } row[] = {{1, 1, 1, 1},    {14, 14, 14, 14}, {27, 1, 27, 1},   {1, 27, 1, 27},
+               {28, 1, 27, 1},  {15, 14, 14, 14}, {14, 15, 14, 14}, {100, 60, 14, 14},
+               {200, 5, 23, 5}, {3, 253, 3, 25},  {255, 1, 27, 1}};
+    static struct pr_e5 e5;
+    struct pr_hwx_port image[PR_E5_PORT_BUFFERS];
+    struct pr_problem problem;
+
+    (void)state;
+    for (unsigned r = 0; r < sizeof(row) / sizeof(row[0]); r++) {
+        uint32_t end[PR_TQ_BARS] = {0}, used = 0;
+
+        memset(&e5, 0, sizeof(e5));
+        for (e5.ports = 0; e5.ports < row[r].inputs + row[r].outputs; e5.ports++)
+            e5.port[e5.ports] =
+                (struct pr_e5_port){.name = "p",
+                                    .direction = e5.ports < row[r].inputs ? PR_HWX_INPUT : PR_HWX_OUTPUT,
+                                    .n = 1,
+                                    .c = 1,
+                                    .h = 1 + e5.ports % 3,
+                                    .w = 32,
+                                    .bytes = 64 * (1 + e5.ports % 3)};
+        assert_true(pr_e5_place(&e5, &problem));
+        assert_int_equal(pr_e5_buffers(&e5, PR_HWX_INPUT), row[r].in);
+        assert_int_equal(pr_e5_buffers(&e5, PR_HWX_OUTPUT), row[r].out);
+        for (uint32_t i = 0; i < e5.ports; i++) {
+            const struct pr_e5_port *p = &e5.port[i];
+            bool input = i < row[r].inputs;
+
+            assert_in_range(p->bar, input ? 4 + row[r].out : 4,
+                            input ? 3 + row[r].out + row[r].in : 3 + row[r].out);
+            assert_int_equal(p->offset, end[p->bar]);
+            end[p->bar] += p->bytes;
+            used |= 1u << p->bar;
+        }
+        for (uint32_t i = 0; i < e5.ports; i++)
+            assert_int_equal(e5.port[i].packed, end[e5.port[i].bar] != e5.port[i].bytes);
+        assert_int_equal(__builtin_popcount(used), row[r].in + row[r].out);
+        assert_int_equal(pr_e5_image_ports(&e5, image), row[r].in + row[r].out);
+        for (uint32_t i = 0; i < row[r].in + row[r].out; i++)
+            assert_int_equal(image[i].bytes, end[image[i].bar]);
+    }
+    e5.port[200].bytes = e5.port[201].bytes = PR_E5_BYTES_MAX;
+    assert_false(pr_e5_place(&e5, &problem));
+    assert_non_null(strstr(problem.text, "share buffer"));
 }
 
 static void the_stream_is_a_chain(void **state)
@@ -221,6 +273,14 @@ static void records_are_checked(void **state)
     REFUSED(0, r.dst.plane = 0x10000, "spans");
     REFUSED(0, (r.dst.place = PR_E5_PORT, r.dst.index = 0), "an input");
     REFUSED(0, r.dst.place = PR_E5_CONSTANT, "constant");
+    REFUSED(0, (r.dst.place = PR_E5_L2, r.dst.offset = 8), "in L2 of 16");
+    REFUSED(0, (r.dst.place = PR_E5_L2, r.dst.offset = 0x200000), "larger than L2");
+    REFUSED(0, (r.dst.place = PR_E5_L2, r.dst.group = 0x200000), "larger than L2");
+    REFUSED(0, (r.dst.place = PR_E5_L2, r.dst.offset = 0x1ffff0), "L2 ends at");
+    REFUSED(0, (r.dst.place = PR_E5_L2, r.dst.index = 1), "index");
+    REFUSED(0, (r.dst.place = PR_E5_L2, r.interleave = 4), "those are for DMA");
+    REFUSED(0, (r.src[0].place = PR_E5_L2, r.src[0].index = 0, r.slice = 1), "those are for DMA");
+    REFUSED(0, r.kernel_place = PR_E5_L2, "a kernel comes by DMA");
     REFUSED(sub, r.broadcast = 0x100, "broadcast");
     REFUSED(sub, r.op = 5, "operation");
     REFUSED(sub, r.compare = 4, "operation");
@@ -371,10 +431,11 @@ static void the_reader_stays_inside(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(descriptors_come_back),        cmocka_unit_test(the_file_says_what_went_in),
-        cmocka_unit_test(the_stream_is_a_chain),        cmocka_unit_test(records_are_checked),
-        cmocka_unit_test(cut_files_are_refused),        cmocka_unit_test(changed_files_do_no_harm),
-        cmocka_unit_test(another_writer_is_understood), cmocka_unit_test(the_reader_stays_inside),
+        cmocka_unit_test(descriptors_come_back),    cmocka_unit_test(the_file_says_what_went_in),
+        cmocka_unit_test(ports_share_buffers),      cmocka_unit_test(the_stream_is_a_chain),
+        cmocka_unit_test(records_are_checked),      cmocka_unit_test(cut_files_are_refused),
+        cmocka_unit_test(changed_files_do_no_harm), cmocka_unit_test(another_writer_is_understood),
+        cmocka_unit_test(the_reader_stays_inside),
     };
 
     return cmocka_run_group_tests(tests, make_sample, drop_sample);

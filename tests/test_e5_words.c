@@ -32,6 +32,7 @@ static void expand(struct gr *g, uint32_t value, struct words *words, uint32_t c
                         .intermediate_bytes = program->intermediate_bytes,
                         .constant_bytes = program->constant_bytes};
     memcpy(e5.port, program->port, sizeof(e5.port));
+    assert_true(pr_e5_place(&e5, &problem));
     assert_true(sizeof(text) >= (size_t)count * 0x300);
     if (!pr_e5_expand(&e5, text, sizeof(text), &size, &problem))
         fail_msg("%s", problem.text);
@@ -62,6 +63,7 @@ enum {
     BIAS_SCALE = 0x8804
 };
 enum { PRE_SCALE = 0x8808, FINAL_SCALE = 0x880c, KERNEL_CFG = 0xc800, MAC_CFG = 0xc804, ACC_BIAS = 0xc80c };
+enum { CFG = 0x34, SOURCE_CFG = 0x4804, RESULT_CFG = 0x4830, DST_DMA = 0x17800 };
 enum { POST_SCALE = 0xc810, KDMA_CFG = 0x1f800, COEFF_SIZE = 0x1f888, DST_FMT = 0x17818 };
 
 static uint32_t task_type(const struct words *w)
@@ -188,11 +190,42 @@ static void products(void **state)
     assert_int_equal(w[1].td.word[9], 0x23);
 }
 
+/* A result that stays in L2, and the two kinds of tasks that read it there (oracle sheet, 2.1, 2.6 and 2.9). */
+static void residents(void **state)
+{
+    enum { BASE = 0x40000 }; /* the first address that is not left to staging */
+    struct words w[3];
+    struct gr g;
+    uint32_t x, y, z;
+
+    (void)state;
+    gr_open(&g, 50, GR_WHOLE);
+    x = gr_input(&g, "x", CC_FP16, GR(1, 64, 8, 8));
+    y = gr_conv(&g, x, gr_const(&g, GR(64, 64, 1, 1)), GR_NONE, (uint32_t[4]){0});
+    z = gr_binary(&g, CC_OP_ADD, y, x);
+    expand(&g, gr_conv(&g, z, gr_const(&g, GR(16, 64, 1, 1)), GR_NONE, (uint32_t[4]){0}), w, 3);
+    has(&w[0], SOURCE_CFG, 0x142);
+    has(&w[0], RESULT_CFG, 0x140);
+    has(&w[0], RESULT_CFG + 4, BASE);
+    has(&w[0], RESULT_CFG + 8, 8 * 16); /* from channel to channel: 8 rows of 16 bytes */
+    has(&w[0], RESULT_CFG + 12, 16);
+    has(&w[0], DST_DMA, 0xc0);
+    assert_int_equal(w[0].td.word[6] >> 28, 1); /* the source is in DRAM, the result is not */
+    has(&w[1], SOURCE_CFG, 0x01000104);         /* source 1 was made by the neural task before */
+    has(&w[1], SOURCE_CFG + 4, BASE);
+    has(&w[1], CFG, 0x32); /* source 1 in L2, source 2 by DMA */
+    has(&w[1], RESULT_CFG, 0x140);
+    assert_int_equal(w[1].td.word[6] >> 28, 0);
+    has(&w[2], SOURCE_CFG, 0x108); /* by the planar task before */
+    has(&w[2], RESULT_CFG, 0x142);
+    assert_int_equal(w[2].td.word[6] >> 28, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables),       cmocka_unit_test(softmax),  cmocka_unit_test(layer_norm),
-        cmocka_unit_test(convolutions), cmocka_unit_test(products),
+        cmocka_unit_test(convolutions), cmocka_unit_test(products), cmocka_unit_test(residents),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -344,6 +344,7 @@ static void intermediates_share(void **state)
 
     (void)state;
     gr_open(&g, 0x8200, GR_WHOLE);
+    g.flags = CC_LOWER_DRAM;
     x = y = gr_input(&g, "x", CC_FP16, GR(1, 4, 8, 32));
     for (unsigned i = 0; i < 10; i++)
         y = gr_binary(&g, CC_OP_ADD, y, x);
@@ -386,9 +387,10 @@ static void many_intermediates_live_together(void **state)
     (void)state;
     assert_non_null(value);
     gr_open(&g, 0x8400, GR_WHOLE);
+    g.flags = CC_LOWER_DRAM | CC_LOWER_IN_ORDER;
     x = gr_input(&g, "x", CC_FP16, GR(3));
     for (unsigned i = 0; i < COUNT; i++)
-        value[i] = gr_binary(&g, CC_OP_ADD, x, gr_scalar(&g, (double)((i * 7) % 2000)));
+        value[i] = gr_binary(&g, CC_OP_ADD, x, gr_scalar(&g, (double)((i * 7) % 2000 + 1)));
     x = value[0];
     for (unsigned i = 1; i < COUNT; i++)
         x = gr_binary(&g, CC_OP_MAXIMUM, x, value[i]);
@@ -438,6 +440,34 @@ static void constants_are_shared(void **state)
     gr_close(&g);
 }
 
+/* More constants than the first hash table has places, each twice: every one is found again. */
+static void many_constants_are_shared(void **state)
+{
+    enum { DIFFERENT = 150 };
+    struct cc_program *program;
+    struct gr g;
+    uint32_t y;
+
+    (void)state;
+    gr_open(&g, 0x8500, GR_WHOLE);
+    y = gr_input(&g, "x", CC_FP16, GR(40));
+    for (unsigned i = 0; i < 2 * DIFFERENT; i++) {
+        uint32_t c = gr_const(&g, GR(40));
+        uint16_t *data = g.graph->value[c].data;
+
+        data[0] = (uint16_t)(0x3c00 + i % DIFFERENT); /* from 1 up, each another number */
+        memset(&data[1], 0, 39 * sizeof(*data));
+        y = gr_binary(&g, CC_OP_MAXIMUM, y, c);
+    }
+    gr_output(&g, y);
+    assert_int_equal(gr_check(&g, &client), 2 * DIFFERENT);
+    program = gr_lower(&g);
+    assert_int_equal(program->blobs, DIFFERENT);
+    assert_int_equal(program->constant_bytes, DIFFERENT * 128);
+    cc_program_destroy(program);
+    gr_close(&g);
+}
+
 static void refused(struct gr *g, uint32_t output, const char *word)
 {
     const char *text;
@@ -480,9 +510,19 @@ static void refusals_name_the_rule(void **state)
     gr_open(&g, 4, GR_WHOLE);
     x = gr_input(&g, "x", CC_FP16, GR(1, 1, 4, 40));
     refused(&g, gr_conv(&g, x, gr_const(&g, GR(1, 1, 1, 14)), GR_NONE, none), "14 wide");
+}
+
+/* A sum of constants is a constant, and an output may be one. */
+static void constants_are_folded(void **state)
+{
+    struct gr g;
+
+    (void)state;
     gr_open(&g, 6, GR_WHOLE);
-    refused(&g, gr_binary(&g, CC_OP_ADD, gr_const(&g, GR(4)), gr_const(&g, GR(4))),
-            "both operands are constants");
+    gr_output(&g, gr_relu(&g, gr_input(&g, "x", CC_FP16, GR(4))));
+    gr_output(&g, gr_binary(&g, CC_OP_ADD, gr_const(&g, GR(4)), gr_const(&g, GR(4))));
+    gr_check(&g, &client);
+    gr_close(&g);
 }
 
 /*
@@ -591,7 +631,9 @@ int main(void)
         cmocka_unit_test(many_intermediates_live_together),
         cmocka_unit_test(dead_operations_are_left_out),
         cmocka_unit_test(constants_are_shared),
+        cmocka_unit_test(many_constants_are_shared),
         cmocka_unit_test(refusals_name_the_rule),
+        cmocka_unit_test(constants_are_folded),
         cmocka_unit_test(fp32_does_not_pass_unchanged),
         cmocka_unit_test(bad_payloads_are_refused),
     };

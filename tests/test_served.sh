@@ -65,7 +65,7 @@ for way in plain broker direct; do
     serve "$way"
     report "$way: the service starts" $? "$work/$way/log"
     if [ "$way" != plain ]; then
-        for suite in runtime runtime_async runtime_events runtime_model runtime_refusals; do
+        for suite in runtime runtime_async runtime_events runtime_model runtime_ports runtime_refusals; do
             served "$TESTS/test_$suite"
             report "$way: $suite" $?
         done

@@ -24,7 +24,7 @@ enum {
     METHOD = 163 * US,
     CALL = 190 * US,
     ENTRY = METHOD - BUILD - KICK - ROUND_TRIP - COMPLETE, /* what the table leaves of the method */
-    NETWORK = 798, /* the engine's time for the network that was measured, by the cost model */
+    NETWORK = 750, /* the engine's time for the network that was measured, by the cost model */
     LINES = 900,   /* two interrupts of the controller and one of the host, chosen */
 };
 

@@ -201,7 +201,7 @@ holds "d['entries'] == []"
 gives 0 cache clear
 shows "0 entries"
 gives 2 cache
-says "anemone cache list"
+says "anemone cache ls"
 gives 2 cache trim much
 says "not a number of bytes"
 gives 2 compile
@@ -320,6 +320,23 @@ tensor_is "$folder/y.npy" e 1,8,1,32 3.75
 gives 0 run "$folder/add.bundle" --input a="$folder/a.npy" --input b="$folder/b.npy" --output y="$folder/z.npy"
 cmp "$folder/y.npy" "$folder/z.npy" >"$folder/out" 2>&1
 result $? "  a bundle gives the same bytes"
+# More ports than the engine has buffers: output k is input k plus input 60 + k.
+python3 - "$folder/ports.mil" <<'END'
+import sys
+ports = range(60)
+lines = [f"        tensor<fp16, [8, 32]> y{k} = add(x = x{k}, y = x{60 + k})[name = string(\"y{k}\")];" for k in ports]
+open(sys.argv[1], "w").write("program(1.3)\n{\n    func main<ios18>("
+    + ", ".join(f"tensor<fp16, [8, 32]> x{k}" for k in range(120)) + ") {\n" + "\n".join(lines)
+    + "\n    } -> (" + ", ".join(f"y{k}" for k in ports) + ");\n}\n")
+END
+many="run $folder/ports.mil --output y0=$folder/first.npy --output y59=$folder/last.npy"
+for k in $(seq 0 119); do
+    tensor "$folder/in$((k % 7)).npy" e 8,32 "$((k % 7)).5"
+    many="$many --input x$k=$folder/in$((k % 7)).npy"
+done
+gives 0 $many
+tensor_is "$folder/first.npy" e 8,32 5
+tensor_is "$folder/last.npy" e 8,32 4
 "$anemone" $add --input a="$folder/a.npy" --input b="$folder/b.npy" --output y=- >"$folder/piped.npy" 2>"$folder/err"
 cmp "$folder/y.npy" "$folder/piped.npy" >"$folder/out" 2>&1
 result $? "an output on stdout gives the same bytes"

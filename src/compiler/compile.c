@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,11 +16,13 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/progress.h"
 #include "compiler/store/bundle.h"
 #include "compiler/store/cache.h"
 #include "compiler/store/files.h"
 #include "compiler/graph/graph.h"
 #include "compiler/pass/passes.h"
+#include "compiler/report/placement.h"
 #include "program/anec.h"
 
 #define MODEL_BYTES_MAX (256u << 20) /* of a text; weights are files of their own */
@@ -195,16 +198,21 @@ static int write_out(const struct cc_bundle *bundle, const char *wanted, struct 
     return status;
 }
 
-/* Replaces the graph by what the passes make of it. */
-static int lower(struct cc_graph **graph, const char *model, const struct cc_options *options,
+/* Replaces the graph by what the passes make of it. `placement` NULL: none is asked for. */
+static int lower(struct cc_graph **graph, const char *model, struct cc_placement **placement,
                  struct cc_program **program, struct base_error *error)
 {
     struct base_error inner;
-    int status = cc_passes(graph, &inner);
+    int status = placement ? cc_placement_create(*graph, placement, &inner) : 0;
 
     if (!status)
-        status = cc_lower(*graph, options->report, program, &inner);
-
+        status = cc_passes(graph, &inner);
+    if (!status)
+        status = cc_lower(*graph, placement ? CC_LOWER_REPORT : 0, program, &inner);
+    if (!status && placement)
+        status = cc_placement_add(*placement, *graph, *program, &inner);
+    if (!status && placement)
+        cc_placement_end(*placement);
     return status ? base_fail(error, -status, "%s: %s", model, inner.text) : 0;
 }
 
@@ -232,6 +240,24 @@ static void note_key(struct cc_report *report)
         report->trouble = why;
 }
 
+/* An entry that is larger than the cache may be is removed at once: the bundle is in memory alone then. */
+static void trim(const char *cache, struct cc_bundle *bundle, struct cc_report *report)
+{
+    struct base_error why = {{0}};
+    uint64_t limit = cc_cache_limit(&report->trouble);
+
+    if (cc_cache_trim(cache, limit, &why)) {
+        note(report, "The cache was not trimmed", &why);
+    } else if (access(bundle->path, F_OK)) {
+        base_fail(&report->trouble, 0,
+                  "The bundle is larger than the cache may be (%" PRIu64 " bytes, " CC_CACHE_BYTES_VARIABLE
+                  "), so it is not kept.",
+                  limit);
+        base_free(bundle->path);
+        bundle->path = NULL;
+    }
+}
+
 /* Makes the bundle an entry of the cache. False, and why, when that is not possible. */
 static bool keep(const char *cache, const struct cc_options *options, struct cc_bundle *bundle,
                  struct cc_report *report, struct base_error *why)
@@ -251,8 +277,7 @@ static bool keep(const char *cache, const struct cc_options *options, struct cc_
         base_fail(why, ENOMEM, "There is no memory for a path.");
         return false;
     }
-    if (cc_cache_trim(cache, CC_CACHE_BYTES_DEFAULT, why))
-        note(report, "The cache was not trimmed", why);
+    trim(cache, bundle, report);
     return true;
 }
 
@@ -274,8 +299,10 @@ static int build(struct cc_graph **graph, const char *model, const struct cc_opt
     if (!report->hit && options->look)
         return base_fail(error, ENODATA, "%s: the cache does not have it.", model);
     if (!report->hit || options->report)
-        status = lower(graph, model, options, &program, error);
+        status = lower(graph, model, options->report ? &report->placement : NULL, &program, error);
     if (!status && !report->hit) {
+        base_progress_phase("store");
+        program->model = options->leave_unsigned ? NULL : model;
         status = cc_bundle_of(program, report->key, !options->leave_unsigned, bundle, error);
         if (!status && usable)
             usable = keep(cache, options, bundle, report, &why);
@@ -286,10 +313,6 @@ static int build(struct cc_graph **graph, const char *model, const struct cc_opt
         note(report, "The cache cannot be used, so the program was compiled in memory and is not kept", &why);
     if (!options->leave_unsigned)
         note_key(report);
-    if (!status && program) {
-        report->text = program->report;
-        program->report = NULL;
-    }
     cc_program_destroy(program);
     return status;
 }
@@ -298,8 +321,10 @@ static int compile_model(const char *model, const struct cc_options *options, st
                          struct cc_report *report, struct base_error *error)
 {
     struct cc_graph *graph = NULL;
-    int status = read_model(model, &graph, error);
+    int status;
 
+    base_progress_phase("read");
+    status = read_model(model, &graph, error);
     if (status || !graph)
         return status;
     report->operations = count_operations(graph);
@@ -385,8 +410,8 @@ int cc_compile(const char *model, const struct cc_options *options, struct cc_bu
         status = write_output(bundle, options->output, error);
     report->compile_ns = now_ns() - start;
     if (status || report == &unwanted) {
-        base_free(report->text);
-        report->text = NULL;
+        cc_placement_destroy(report->placement);
+        report->placement = NULL;
     }
     if (status)
         cc_bundle_release(bundle);

@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "base/signing.h"
 
+#define CC_MODEL_NAME_BYTES 64u /* the NUL included; chosen */
+
 /*
  * A bundle in memory, checked: its three files as bytes. main.e5 and weights.bin are what program create
  * takes.
@@ -21,10 +23,13 @@ struct cc_bundle {
     size_t main_bytes;
     uint8_t *weights;
     size_t weights_bytes;
-    struct base_hashes hashes; /* of main.e5 and weights.bin */
-    bool is_signed;            /* bundles of earlier versions are not */
+    char model[CC_MODEL_NAME_BYTES]; /* the file that it was compiled from, without folder; may be empty */
+    struct base_hashes hashes;       /* of main.e5 and weights.bin */
+    bool is_signed;                  /* bundles of earlier versions are not */
     struct base_signature signature;
 };
+
+struct cc_placement;
 
 struct cc_report {
     bool hit;            /* the cache had it */
@@ -33,14 +38,15 @@ struct cc_report {
     uint64_t weights_bytes, intermediate_bytes;
     char key[65];              /* SHA-256 of graph, weights and options, hexadecimal */
     struct base_error trouble; /* why the cache was not used, in one sentence; empty when it was */
-    char *text; /* --report: one line per operation: name, what it became; base_free. NULL unless asked for */
+    struct cc_placement
+        *placement; /* compiler/report/placement.h, for its destructor; NULL unless asked for */
 };
 
 struct cc_options {
     const char *cache; /* folder; NULL: $XDG_CACHE_HOME/anemone, else $HOME/.cache/anemone */
     bool force;        /* compile even on a hit */
     bool look;         /* do not compile: -ENODATA when the cache does not have it */
-    bool report;
+    bool report;       /* with the placement of every node */
     /*
      * The bundle is not signed, and no key is read or made: for a compiler whose caller signs. The cache then
      * is one of such bundles. A bundle that is given goes into it too, under the key of its contents: that
@@ -71,7 +77,9 @@ void cc_bundle_release(struct cc_bundle *bundle);
 struct cc_cache_entry {
     char key[65];
     uint64_t bytes;
-    int64_t used; /* seconds since the epoch */
+    int64_t used;                    /* seconds since the epoch */
+    int64_t used_ns;                 /* and nanoseconds */
+    char model[CC_MODEL_NAME_BYTES]; /* the first that was compiled to it; empty: not known */
 };
 int cc_cache_folder(const char *wanted, char *path, size_t capacity, struct base_error *error);
 /* Fills up to `capacity` entries; returns how many there are, or a negative errno. */
@@ -87,6 +95,14 @@ int cc_cache_read(const char *cache, const char *key, struct cc_bundle *bundle, 
 int cc_cache_remove(const char *cache, const char *key, struct base_error *error); /* NULL key: all */
 /* Removes least recently used entries until at most `bytes` are kept, and what ended processes left. */
 int cc_cache_trim(const char *cache, uint64_t bytes, struct base_error *error);
-#define CC_CACHE_BYTES_DEFAULT (2ull << 30)
+#define CC_CACHE_BYTES_DEFAULT  (2ull << 30)
+#define CC_CACHE_BYTES_VARIABLE "ANEMONE_CACHE_BYTES"
+/* A number of bytes, with a suffix K, M or G or without; false when the text is not one. */
+bool cc_cache_bytes(const char *text, uint64_t *bytes);
+/*
+ * What the cache is trimmed to after a compilation: ANEMONE_CACHE_BYTES, or the default. When the variable is
+ * not a number of bytes the default holds, with a sentence.
+ */
+uint64_t cc_cache_limit(struct base_error *error);
 
 #endif

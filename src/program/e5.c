@@ -12,7 +12,6 @@
 #include "protocol/text.h"
 
 enum { ELEMENT_BYTES = 2, TYPES = 2 };
-enum { NUMBER_BYTES = 4 }; /* "@27" and a NUL */
 
 struct reader {
     struct pr_flat flat;
@@ -147,7 +146,7 @@ static bool read_ports(struct reader *r, const struct pr_flat_table *function)
     if (!sound(r))
         return false;
     if (!ports.count || ports.count > PR_E5_PORTS_MAX)
-        return wrong(r, "a function has 1 to 28 ports");
+        return wrong(r, "a function has 1 to 256 ports");
     for (; e5->ports < ports.count; e5->ports++) {
         struct pr_flat_table table = pr_flat_vector_table(&r->flat, &ports, e5->ports);
 
@@ -302,57 +301,12 @@ bool pr_e5_read(const void *bytes, size_t size, struct pr_e5 *e5, struct pr_prob
     function = pr_flat_vector_table(&r.flat, &functions, 0);
     if (!sound(&r) || !read_name(&r, pr_flat_u32(&r.flat, &function, PR_E5_FUNCTION_NAME, 0), e5->function))
         return false;
-    return read_ports(&r, &function) && read_block(&r, &function);
+    return read_ports(&r, &function) && pr_e5_place(e5, problem) && read_block(&r, &function);
 }
 
 void pr_e5_record(const struct pr_e5 *e5, uint32_t index, struct pr_e5_record *record)
 {
     memcpy(record, e5->record + (size_t)index * PR_E5_RECORD_BYTES, sizeof(*record));
-}
-
-uint32_t pr_e5_port_bar(const struct pr_e5 *e5, uint32_t port)
-{
-    uint32_t bar = PR_E5_PORT_BAR;
-
-    for (uint32_t i = 0; i < e5->ports; i++)
-        if (e5->port[i].direction == e5->port[port].direction ? i < port
-                                                              : e5->port[i].direction == PR_HWX_OUTPUT)
-            bar++;
-    return bar;
-}
-
-/* "name@number": an input may be an output too, and an image has every symbol once. A long name is cut. */
-static void image_name(const char *name, uint32_t number, char to[PR_HWX_NAME_BYTES])
-{
-    struct pr_text text;
-
-    pr_text_init(&text, to, PR_HWX_NAME_BYTES);
-    for (size_t i = 0; i < PR_HWX_NAME_BYTES - NUMBER_BYTES && name[i]; i++)
-        pr_text_put_char(&text, name[i]);
-    pr_text_printf(&text, "@%u", number);
-}
-
-void pr_e5_image_ports(const struct pr_e5 *e5, struct pr_hwx_port *ports)
-{
-    for (uint32_t i = 0; i < e5->ports; i++) {
-        const struct pr_e5_port *from = &e5->port[i];
-
-        ports[i] = (struct pr_hwx_port){.direction = from->direction,
-                                        .bar = pr_e5_port_bar(e5, i),
-                                        .bytes = from->bytes,
-                                        .shaped = true,
-                                        .element = PR_HWX_ELEMENT_FLOAT16,
-                                        .n = from->n,
-                                        .c = from->c,
-                                        .h = from->h,
-                                        .w = from->w,
-                                        .d = 1,
-                                        .batch_stride = (uint64_t)from->c * from->plane,
-                                        .plane_stride = from->plane,
-                                        .row_stride = from->row,
-                                        .element_stride = ELEMENT_BYTES};
-        image_name(from->name, i, ports[i].name);
-    }
 }
 
 _Static_assert(offsetof(struct pr_e5_record, op) - offsetof(struct pr_e5_record, scale) ==

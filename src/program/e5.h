@@ -14,19 +14,24 @@
 #define PR_E5_FORMAT_VERSION 4u
 #define PR_E5_RECORDS_MAX    10240u /* descriptors of one program, as the largest known */
 #define PR_E5_RANK_MAX       5u
-#define PR_E5_PORTS_MAX      28u /* ports have the buffers from 4 to 31 */
-#define PR_E5_PORT_BAR       4u
+#define PR_E5_PORTS_MAX      256u /* chosen: streaming models have about 100 */
+#define PR_E5_PORT_BAR       4u   /* ports have the buffers from 4 to 31 */
+#define PR_E5_PORT_BUFFERS   (PR_TQ_BARS - PR_E5_PORT_BAR)
 #define PR_E5_BYTES_MAX      0x40000000u /* of a tensor, the intermediates, the constants; chosen */
 #define PR_E5_NAME_BYTES     128u
 
-/* Where an operand of a record lives. */
-enum pr_e5_place { PR_E5_NONE, PR_E5_PORT, PR_E5_INTERMEDIATE, PR_E5_CONSTANT };
+/*
+ * Where an operand of a record is. In L2 it is read and written without DMA: what a record leaves there is
+ * there until the end of the request, or until another record writes over it.
+ */
+enum pr_e5_place { PR_E5_NONE, PR_E5_PORT, PR_E5_INTERMEDIATE, PR_E5_CONSTANT, PR_E5_L2 };
+#define PR_E5_L2_ALIGN 16u
 
 struct pr_e5_operand {
     uint32_t place;                    /* enum pr_e5_place */
     uint32_t index;                    /* PORT: which */
-    uint32_t offset;                   /* bytes */
-    uint32_t row, plane, depth, group; /* strides, bytes, multiples of 64 */
+    uint32_t offset;                   /* bytes; L2: the address */
+    uint32_t row, plane, depth, group; /* strides, bytes, multiples of 64; L2: of PR_E5_L2_ALIGN */
 };
 
 /* One descriptor. 256 bytes, little-endian, zeros where unused. */
@@ -93,6 +98,8 @@ struct pr_e5_port {
     uint32_t rank, dim[PR_E5_RANK_MAX]; /* the model's shape */
     uint32_t n, c, h, w;                /* as the engine sees it */
     uint32_t bytes, plane, row;         /* engine layout; batch stride = c * plane */
+    uint32_t bar, offset; /* its buffer, and where it begins there: not in the file, see pr_e5_place */
+    bool packed;          /* the buffer has other ports too */
 };
 
 /* A function that has been read. Pointers go into the caller's bytes. */
@@ -115,21 +122,32 @@ void pr_e5_record(const struct pr_e5 *e5, uint32_t index, struct pr_e5_record *r
 /*
  * Expands the records into a descriptor stream (0x100-aligned, chained) and returns its size; 0 with a
  * problem when a record is refused. Descriptors that do not fit the capacity are checked and not written.
- * Ports get buffers 4.. (outputs first, then inputs, in port order), intermediate 3, constants 1. Each task
+ * Ports get the buffers of pr_e5_place, intermediates 3, constants 1. Each task
  * is decoded back and compared with the record: a record that would not pass the engine's own checks, or
  * touches bytes outside its buffers, is refused.
  */
 size_t pr_e5_expand(const struct pr_e5 *e5, void *text, size_t capacity, uint32_t *first_words,
                     struct pr_problem *problem);
-/* The buffer register of a port. */
-uint32_t pr_e5_port_bar(const struct pr_e5 *e5, uint32_t port);
+/*
+ * Gives every port its buffer: buffers 4 to 31, outputs first, then inputs, each in port order. Where there
+ * are more ports than buffers, outputs and inputs have half of the buffers each, or what the other direction
+ * leaves; the last buffer of a direction then has all the ports that are left, one after the other (chosen).
+ * False with a problem when that buffer would have more than PR_E5_BYTES_MAX. pr_e5_read has done it.
+ */
+bool pr_e5_place(struct pr_e5 *e5, struct pr_problem *problem);
+/* The buffers of a direction: what a request binds. */
+uint32_t pr_e5_buffers(const struct pr_e5 *e5, enum pr_hwx_direction direction);
 /*
  * The scalar constants of every record (scale to final_scale), one after the other: PR_E5_SCALARS_BYTES each.
  * The descriptors carry the same values; an image has them as its constants (chosen).
  */
 #define PR_E5_SCALARS_BYTES 16u
 void pr_e5_scalars(const struct pr_e5 *e5, void *bytes);
-/* The ports as program images state them, for pr_hwx_write; `ports` has room for PR_E5_PORTS_MAX. */
-void pr_e5_image_ports(const struct pr_e5 *e5, struct pr_hwx_port *ports);
+/*
+ * The surfaces as program images state them, for pr_hwx_write: one per buffer, inputs and outputs in the order
+ * of the ports. A buffer of several ports is one row. Returns their number; `ports` has room for
+ * PR_E5_PORT_BUFFERS.
+ */
+uint32_t pr_e5_image_ports(const struct pr_e5 *e5, struct pr_hwx_port *ports);
 
 #endif

@@ -14,7 +14,9 @@
 
 /* What every known descriptor of such a task has in fields that this model does not act on. */
 enum { FMT_MODE = 1, TRUNCATE = 3, INTERLEAVE_PLANAR = 1, SOURCES_ONE = 1, SOURCES_TWO = 3 };
+enum { SOURCES_SECOND = 2 }; /* source 2 by DMA, source 1 in L2 */
 enum { HINT_SOURCE = 2, HINT_RESULT = 3, HINT_KERNEL = 2, BINARY_POINT_FP16 = 0x1c, PALETTE_IDLE = 8 };
+enum { DEPENDENT_NEURAL = 1, DEPENDENT_PLANAR = 2 };
 enum { INTERLEAVE_LANES = 4 }; /* the one other interleave that public programs have */
 enum { W, H, C, G };           /* places in a record's extents */
 
@@ -24,10 +26,16 @@ enum { W, H, C, G };           /* places in a record's extents */
 #define FLAGS_NEURAL (PR_E5_RELU | PR_E5_BIAS | PR_E5_OUT_TRANSPOSE | PR_E5_TABLE | PR_E5_ONES)
 #define TD_STEP      ((uint32_t)((PR_TD_WORDS_FULL * 4 + PR_TD_ALIGN - 1) / PR_TD_ALIGN * PR_TD_ALIGN))
 
+/* The bytes of a buffer that an operand may touch. */
+struct span {
+    uint32_t from, bytes;
+};
+
 struct expander {
     const struct pr_e5 *e5;
-    const struct pr_e5_record *record;
-    uint32_t index; /* of the record */
+    struct pr_e5_record *record;       /* a copy, whose offsets become those in the buffers */
+    uint32_t index;                    /* of the record */
+    const struct pr_e5_record *before; /* the record before, a copy; NULL: none */
     struct pr_td_head head;
     struct pr_image image;
     struct pr_problem *problem;
@@ -133,28 +141,42 @@ static bool check_ranges(const struct expander *x)
     return check_unit(x) && check_kernel(x);
 }
 
-/* The buffer register and the size of the buffer that an operand lives in. */
-static bool operand_buffer(const struct expander *x, const struct pr_e5_operand *o, uint32_t *bar,
-                           uint32_t *bytes)
+static bool in_l2(const struct pr_e5_operand *o)
+{
+    return o->place == PR_E5_L2;
+}
+
+/* The buffer register of an operand, and the bytes that are its own there. Makes its offset the buffer's. */
+static bool operand_buffer(const struct expander *x, struct pr_e5_operand *o, uint32_t *bar,
+                           struct span *span)
 {
     const uint32_t all = o->offset | o->row | o->plane | o->depth | o->group;
 
-    if (all % PR_ROW_ALIGN)
-        return wrong(x, "an operand's offset or stride is not a multiple of 64");
+    if (all % (in_l2(o) ? PR_E5_L2_ALIGN : PR_ROW_ALIGN))
+        return wrong(x, "an operand's offset or stride is not a multiple of 64, in L2 of 16");
     switch (o->place) {
+    case PR_E5_L2:
+        if (o->offset >= PR_L2_BYTES || o->row >= PR_L2_BYTES || o->plane >= PR_L2_BYTES ||
+            o->depth >= PR_L2_BYTES || o->group >= PR_L2_BYTES)
+            return wrong(x, "an operand's offset or stride is larger than L2");
+        *span = (struct span){0, PR_L2_BYTES};
+        break;
     case PR_E5_PORT:
         if (o->index >= x->e5->ports)
             return wrong(x, "an operand names a port that does not exist");
-        *bar = pr_e5_port_bar(x->e5, o->index);
-        *bytes = x->e5->port[o->index].bytes;
+        *bar = x->e5->port[o->index].bar;
+        *span = (struct span){x->e5->port[o->index].offset, x->e5->port[o->index].bytes};
+        if (o->offset > PR_E5_BYTES_MAX)
+            return wrong(x, "an operand's offset is larger than any port");
+        o->offset += span->from;
         return true;
     case PR_E5_INTERMEDIATE:
         *bar = PR_HWX_BAR_INTERMEDIATE;
-        *bytes = x->e5->intermediate_bytes;
+        *span = (struct span){0, x->e5->intermediate_bytes};
         break;
     case PR_E5_CONSTANT:
         *bar = PR_HWX_BAR_CONST;
-        *bytes = x->e5->constant_bytes;
+        *span = (struct span){0, x->e5->constant_bytes};
         break;
     default: return wrong(x, "an operand's place is unknown");
     }
@@ -162,9 +184,9 @@ static bool operand_buffer(const struct expander *x, const struct pr_e5_operand 
 }
 
 /* The kernel's buffer: the constants, or where it was made. */
-static bool kernel_buffer(struct expander *x, uint32_t *bytes)
+static bool kernel_buffer(struct expander *x, struct span *span)
 {
-    const struct pr_e5_record *r = x->record;
+    struct pr_e5_record *r = x->record;
     struct pr_e5_operand kernel = {.place = r->kernel_place ? r->kernel_place : (uint32_t)PR_E5_CONSTANT,
                                    .index = r->kernel_index,
                                    .offset = r->kernel};
@@ -172,39 +194,44 @@ static bool kernel_buffer(struct expander *x, uint32_t *bytes)
 
     if (!has_weights(r) && !(r->flags & PR_E5_TABLE))
         return true;
-    if (!operand_buffer(x, &kernel, &bar, bytes))
+    if (in_l2(&kernel))
+        return wrong(x, "its kernel is in L2, and a kernel comes by DMA");
+    if (!operand_buffer(x, &kernel, &bar, span))
         return false;
+    r->kernel = kernel.offset;
     head(x, PR_H_KBASE0, bar);
     head(x, PR_H_KBE0, 1);
     return true;
 }
 
-/* `bytes` of source 1, source 2, result and kernel. */
-static bool place_operands(struct expander *x, uint32_t bytes[4])
+/* The spans of source 1, source 2, result and kernel. */
+static bool place_operands(struct expander *x, struct span span[4])
 {
-    const struct pr_e5_record *r = x->record;
+    struct pr_e5_record *r = x->record;
     uint32_t bar = 0;
 
-    if (!operand_buffer(x, &r->src[0], &bar, &bytes[0]))
+    if ((r->slice && in_l2(&r->src[0])) || (r->interleave > 1 && in_l2(&r->dst)))
+        return wrong(x, "it has a slice or an interleave in L2, and those are for DMA");
+    if (!operand_buffer(x, &r->src[0], &bar, &span[0]))
         return false;
-    head(x, PR_H_RBASE0, bar);
-    head(x, PR_H_RBE0, 1);
+    head(x, PR_H_RBASE0, in_l2(&r->src[0]) ? 0 : bar);
+    head(x, PR_H_RBE0, !in_l2(&r->src[0]));
     if (has_two_sources(r)) {
-        if (!operand_buffer(x, &r->src[1], &bar, &bytes[1]))
+        if (!operand_buffer(x, &r->src[1], &bar, &span[1]))
             return false;
-        head(x, PR_H_RBASE1, bar);
-        head(x, PR_H_RBE1, 1);
+        head(x, PR_H_RBASE1, in_l2(&r->src[1]) ? 0 : bar);
+        head(x, PR_H_RBE1, !in_l2(&r->src[1]));
     } else if (r->src[1].place != PR_E5_NONE) {
         return wrong(x, "a task of one source has two");
     }
     if (r->dst.place == PR_E5_CONSTANT || (r->dst.place == PR_E5_PORT && r->dst.index < x->e5->ports &&
                                            x->e5->port[r->dst.index].direction != PR_HWX_OUTPUT))
         return wrong(x, "its result goes to a constant or an input");
-    if (!operand_buffer(x, &r->dst, &bar, &bytes[2]))
+    if (!operand_buffer(x, &r->dst, &bar, &span[2]))
         return false;
-    head(x, PR_H_WBASE, bar);
-    head(x, PR_H_WBE, 1);
-    return kernel_buffer(x, &bytes[3]);
+    head(x, PR_H_WBASE, in_l2(&r->dst) ? 0 : bar);
+    head(x, PR_H_WBE, !in_l2(&r->dst));
+    return kernel_buffer(x, &span[3]);
 }
 
 static void write_extents(struct expander *x)
@@ -232,13 +259,17 @@ static uint32_t strip_bytes(const struct pr_e5_record *r)
     return 2 * r->in[W] < PR_STRIP_BYTES ? (uint32_t)pr_round_up(2 * r->in[W], 16) : PR_STRIP_BYTES;
 }
 
-static void write_source(struct expander *x)
+/* The task before this one has just written the operand in L2. */
+static bool is_just_written(const struct expander *x, const struct pr_e5_operand *o)
 {
-    const struct pr_e5_operand *a = &x->record->src[0], *b = &x->record->src[1];
+    return x->before && in_l2(o) && in_l2(&x->before->dst) && x->before->dst.offset == o->offset;
+}
 
-    put_field(x, PR_F_IN_FMT, PR_CODE_FP16);
+static void write_source1(struct expander *x)
+{
+    const struct pr_e5_operand *a = &x->record->src[0];
+
     put_field(x, PR_F_SRC_EN, 1);
-    put_field(x, PR_F_SRC_HINT, HINT_SOURCE);
     put_field(x, PR_F_SRC_ADDR, a->offset >> 6);
     put_field(x, PR_F_SRC_ROW, a->row >> 6);
     put_field(x, PR_F_SRC_PLANE, a->plane >> 6);
@@ -247,19 +278,33 @@ static void write_source(struct expander *x)
     put_field(x, PR_F_SRC_FMT_MODE, FMT_MODE);
     put_field(x, PR_F_SRC_TRUNCATE, TRUNCATE);
     put_field(x, PR_F_SRC_MEM_FMT, PR_CODE_FP16);
-    put_field(x, PR_F_SRC_INTERLEAVE, INTERLEAVE_PLANAR);
     put_field(x, PR_F_SOURCE_TYPE, PR_TYPE_STAGED);
     put_field(x, PR_F_SOURCE_DMA_FMT, PR_STAGING_FP16);
-    put_field(x, PR_F_SOURCE_DMA_INTERLEAVE, INTERLEAVE_PLANAR);
     put_field(x, PR_F_L2_SRC_CHANNEL, strip_bytes(x->record) >> 4);
-    put_field(x, PR_F_SRC2_HINT, HINT_SOURCE);
     if (x->record->slice) {
         pr_image_put_at(&x->image, PR_F_PIXEL_OFFSET, 0, x->record->slice);
         pr_image_put_at(&x->image, PR_F_CHOSEN_MARK, 0, PR_CHOSEN_MARK);
     }
-    if (!has_two_sources(x->record))
-        return;
-    put_field(x, PR_F_SRC2_IN_FMT, PR_CODE_FP16);
+}
+
+static void write_source1_l2(struct expander *x)
+{
+    const struct pr_e5_operand *a = &x->record->src[0];
+
+    put_field(x, PR_F_SOURCE_TYPE, PR_TYPE_RESIDENT);
+    put_field(x, PR_F_L2_SRC_BASE, a->offset >> 4);
+    put_field(x, PR_F_L2_SRC_CHANNEL, a->plane >> 4);
+    put_field(x, PR_F_L2_SRC_ROW, a->row >> 4);
+    put_field(x, PR_F_L2_SRC_DEPTH, a->depth >> 4);
+    put_field(x, PR_F_L2_SRC_GROUP, a->group >> 4);
+    if (is_just_written(x, a))
+        put_field(x, PR_F_SOURCE_DEPENDENT, is_ne(x->before) ? DEPENDENT_NEURAL : DEPENDENT_PLANAR);
+}
+
+static void write_source2(struct expander *x)
+{
+    const struct pr_e5_operand *b = &x->record->src[1];
+
     put_field(x, PR_F_SRC2_ADDR, b->offset >> 6);
     put_field(x, PR_F_SRC2_ROW, b->row >> 6);
     put_field(x, PR_F_SRC2_PLANE, b->plane >> 6);
@@ -270,17 +315,60 @@ static void write_source(struct expander *x)
     put_field(x, PR_F_SOURCE2_BY_DMA, 1);
 }
 
+static void write_source2_l2(struct expander *x)
+{
+    const struct pr_e5_operand *b = &x->record->src[1];
+
+    put_field(x, PR_F_L2_SRC2_BASE, b->offset >> 4);
+    put_field(x, PR_F_L2_SRC2_CHANNEL, b->plane >> 4);
+    put_field(x, PR_F_L2_SRC2_ROW, b->row >> 4);
+    put_field(x, PR_F_L2_SRC2_DEPTH, b->depth >> 4);
+    put_field(x, PR_F_L2_SRC2_GROUP, b->group >> 4);
+    put_field(x, PR_F_SOURCE2_FROM_RESULT, is_just_written(x, b));
+}
+
+static void write_sources(struct expander *x)
+{
+    const struct pr_e5_record *r = x->record;
+
+    put_field(x, PR_F_IN_FMT, PR_CODE_FP16);
+    put_field(x, PR_F_SRC_HINT, HINT_SOURCE);
+    put_field(x, PR_F_SRC2_HINT, HINT_SOURCE);
+    put_field(x, PR_F_SRC_INTERLEAVE, INTERLEAVE_PLANAR);
+    put_field(x, PR_F_SOURCE_DMA_INTERLEAVE, INTERLEAVE_PLANAR);
+    if (in_l2(&r->src[0]))
+        write_source1_l2(x);
+    else
+        write_source1(x);
+    if (!has_two_sources(r))
+        return;
+    put_field(x, PR_F_SRC2_IN_FMT, PR_CODE_FP16);
+    if (in_l2(&r->src[1]))
+        write_source2_l2(x);
+    else
+        write_source2(x);
+}
+
 static void write_result(struct expander *x)
 {
     const struct pr_e5_operand *y = &x->record->dst;
     uint32_t interleave = x->record->interleave ? x->record->interleave : (uint32_t)INTERLEAVE_PLANAR;
 
     put_field(x, PR_F_OUT_FMT, PR_CODE_FP16);
-    put_field(x, PR_F_RESULT_TYPE, PR_TYPE_STAGED);
     put_field(x, PR_F_RESULT_DMA_FMT, PR_STAGING_FP16);
     put_field(x, PR_F_RESULT_DMA_INTERLEAVE, interleave);
-    put_field(x, PR_F_DST_EN, 1);
     put_field(x, PR_F_DST_HINT, HINT_RESULT);
+    if (in_l2(y)) {
+        put_field(x, PR_F_RESULT_TYPE, PR_TYPE_RESIDENT);
+        put_field(x, PR_F_L2_RESULT_BASE, y->offset >> 4);
+        put_field(x, PR_F_L2_RESULT_CHANNEL, y->plane >> 4);
+        put_field(x, PR_F_L2_RESULT_ROW, y->row >> 4);
+        put_field(x, PR_F_L2_RESULT_DEPTH, y->depth >> 4);
+        put_field(x, PR_F_L2_RESULT_GROUP, y->group >> 4);
+        return;
+    }
+    put_field(x, PR_F_RESULT_TYPE, PR_TYPE_STAGED);
+    put_field(x, PR_F_DST_EN, 1);
     put_field(x, PR_F_DST_ADDR, y->offset >> 6);
     put_field(x, PR_F_DST_ROW, y->row >> 6);
     put_field(x, PR_F_DST_PLANE, y->plane >> 6);
@@ -303,13 +391,21 @@ static uint32_t task_type(enum pr_e5_kind kind)
     }
 }
 
+/* Bit 0 is also set where both sources are in L2. */
+static uint32_t sources_by_dma(const struct pr_e5_record *r)
+{
+    if (!has_two_sources(r) || in_l2(&r->src[1]))
+        return SOURCES_ONE;
+    return in_l2(&r->src[0]) ? SOURCES_SECOND : SOURCES_TWO;
+}
+
 static void write_planar(struct expander *x)
 {
     const struct pr_e5_record *r = x->record;
     bool two = has_two_sources(r), max = is_reduction(r) && r->op == PR_PE_REDUCE_MAX;
     bool min = is_reduction(r) && r->op == PR_PE_REDUCE_MIN;
 
-    put_field(x, PR_F_CFG_SOURCES, two ? SOURCES_TWO : SOURCES_ONE);
+    put_field(x, PR_F_CFG_SOURCES, sources_by_dma(r));
     put_field(x, PR_F_TASK_TYPE, task_type((enum pr_e5_kind)r->kind));
     put_field(x, PR_F_SRC1_BCAST, r->broadcast & PR_BROADCAST_MASK);
     put_field(x, PR_F_SRC2_BCAST, r->broadcast >> PR_BROADCAST_SECOND_LO);
@@ -433,8 +529,8 @@ static void write_chain(struct expander *x)
     head(x, PR_H_SPL, first);
     head(x, PR_H_TSR, last);
     head(x, PR_H_TSE, last);
-    head(x, PR_H_SRC_LOC, 1);
-    head(x, PR_H_DST_LOC, 1);
+    head(x, PR_H_SRC_LOC, !in_l2(&x->record->src[0]));
+    head(x, PR_H_DST_LOC, !in_l2(&x->record->dst));
     if (last)
         return;
     head(x, PR_H_NEXT_SIZE, PR_TD_WORDS_FULL - 1);
@@ -443,28 +539,29 @@ static void write_chain(struct expander *x)
     head(x, PR_H_TBE, 1);
 }
 
-static bool inside(const struct expander *x, const struct pr_tensor *t, uint32_t bytes)
+static bool inside(const struct expander *x, const struct pr_tensor *t, const struct span *own)
 {
-    uint64_t span = pr_tensor_span(t);
+    uint64_t bytes = pr_tensor_span(t);
 
-    if (span <= bytes && t->base <= bytes - span)
+    if (bytes <= own->bytes && t->base >= own->from && t->base - own->from <= own->bytes - bytes)
         return true;
     if (x->problem)
         x->problem->descriptor = x->index;
-    return pr_problem_set(x->problem, PR_PROBLEM_LIMIT,
-                          "Record %u: a tensor spans %ju bytes from offset %u of buffer %u, which has %u.",
-                          x->index, span, t->base, t->bar, bytes);
+    return pr_problem_set(
+        x->problem, PR_PROBLEM_LIMIT,
+        "Record %u: a tensor spans %ju bytes from offset %u of buffer %u; it has %u, from offset %u.",
+        x->index, bytes, t->base, t->bar, own->bytes, own->from);
 }
 
 /* Every stream that the descriptor names lies in the kernel's buffer and has what its engine needs. */
-static bool kernel_inside(const struct expander *x, const struct pr_task *task, uint32_t bytes)
+static bool kernel_inside(const struct expander *x, const struct pr_task *task, const struct span *own)
 {
     for (uint32_t e = 0; e < PR_ENGINES_MAX; e++) {
         const struct pr_kernel_stream *stream = &task->ne.stream[e];
 
         if (!stream->enabled)
             continue;
-        if ((uint64_t)stream->base + stream->bytes > bytes)
+        if (stream->base < own->from || (uint64_t)stream->base - own->from + stream->bytes > own->bytes)
             return wrong(x, "its kernel ends after the buffer that has it");
         if (pr_kernel_stream_bytes(task, e) > stream->bytes)
             return wrong(x, "its kernel has fewer bytes than its channels need");
@@ -473,7 +570,7 @@ static bool kernel_inside(const struct expander *x, const struct pr_task *task, 
 }
 
 /* What the engine will see must be what the record says, inside the buffers it names. */
-static bool check_task(const struct expander *x, const struct pr_task *task, const uint32_t bytes[4])
+static bool check_task(const struct expander *x, const struct pr_task *task, const struct span span[4])
 {
     static const enum pr_axis axis[4] = {PR_AXIS_W, PR_AXIS_H, PR_AXIS_C, PR_AXIS_G};
     const struct pr_e5_record *r = x->record;
@@ -481,25 +578,25 @@ static bool check_task(const struct expander *x, const struct pr_task *task, con
     for (unsigned i = 0; i < 4; i++)
         if (task->dst.extent[axis[i]] != r->out[i])
             return wrong(x, "its result has other extents than its kind gives");
-    if (is_ne(r) && !kernel_inside(x, task, bytes[3]))
+    if (is_ne(r) && !kernel_inside(x, task, &span[3]))
         return false;
     for (unsigned i = 0; i < 2; i++)
-        if (task->src[i].home != PR_HOME_NONE && !inside(x, &task->src[i], bytes[i]))
+        if (task->src[i].home != PR_HOME_NONE && !inside(x, &task->src[i], &span[i]))
             return false;
-    return inside(x, &task->dst, bytes[2]);
+    return inside(x, &task->dst, &span[2]);
 }
 
 static bool expand(struct expander *x, uint8_t words[PR_TD_WORDS_FULL * 4])
 {
-    uint32_t bytes[4] = {0};
+    struct span span[4] = {0};
     struct pr_task task;
     struct pr_td td;
 
-    if (!check_ranges(x) || !place_operands(x, bytes))
+    if (!check_ranges(x) || !place_operands(x, span))
         return false;
     write_extents(x);
     write_convolution(x);
-    write_source(x);
+    write_sources(x);
     write_result(x);
     if (is_ne(x->record))
         write_neural(x);
@@ -513,20 +610,25 @@ static bool expand(struct expander *x, uint8_t words[PR_TD_WORDS_FULL * 4])
             x->problem->descriptor = x->index;
         return false;
     }
-    return check_task(x, &task, bytes);
+    return check_task(x, &task, span);
 }
 
 size_t pr_e5_expand(const struct pr_e5 *e5, void *text, size_t capacity, uint32_t *first_words,
                     struct pr_problem *problem)
 {
+    struct pr_e5_record record[2];
+
     *first_words = PR_TD_WORDS_FULL;
     for (uint32_t i = 0; i < e5->records; i++) {
-        struct pr_e5_record record;
-        struct expander x = {.e5 = e5, .record = &record, .index = i, .problem = problem};
+        struct expander x = {.e5 = e5,
+                             .record = &record[i % 2],
+                             .before = i ? &record[1 - i % 2] : NULL,
+                             .index = i,
+                             .problem = problem};
         uint8_t words[PR_TD_WORDS_FULL * 4];
         size_t at = (size_t)i * TD_STEP;
 
-        pr_e5_record(e5, i, &record);
+        pr_e5_record(e5, i, x.record);
         if (!expand(&x, words))
             return 0;
         if (capacity < TD_STEP || at > capacity - TD_STEP)

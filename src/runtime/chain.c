@@ -44,7 +44,8 @@ static bool is_wanted(e5rt_execution_stream_operation_t operation)
     const uint32_t inputs = operation->library->inputs, ports = inputs + operation->library->outputs;
     const char *chaining = getenv("ANEMONE_CHAINING");
 
-    if (!chaining || strcmp(chaining, "1") != 0 || inputs > INPUTS_MAX || operation->library->program.link)
+    if (!chaining || strcmp(chaining, "1") != 0 || operation->library->buffers_in > INPUTS_MAX ||
+        operation->library->program.link)
         return false;
     for (uint32_t i = 0; i < inputs; i++)
         for (uint32_t k = inputs; k < ports; k++)

@@ -36,6 +36,9 @@ struct e5_layout {
     struct e5_form form;
     uint64_t packed; /* bytes of the model's form */
     bool same;       /* the model's form is the engine's */
+    uint32_t buffer; /* its place among the surfaces of a request: inputs, then outputs */
+    bool shared;     /* that surface has other ports too: it is the runtime's, and the port is copied */
+    uint64_t offset; /* where it begins there */
     /* Numbers of the descriptors that use it; they decide whether an output may share an input's memory. */
     uint32_t first_write, last_read;
 };

@@ -108,29 +108,53 @@ static bool image_ports(e5rt_program_library_t library, const struct pr_hwx *hwx
             if (!e5_layout_from_hwx(port, &hwx->port[i], problem))
                 return false;
             port->last_read = hwx->td_count - 1;
+            port->buffer = library->inputs + library->outputs;
             *(outputs ? &library->outputs : &library->inputs) += 1;
         }
+    library->buffers_in = library->inputs;
+    library->buffers_out = library->outputs;
     return true;
 }
 
-/* The first write and the last read of a port, from the records. */
-static void trace_uses(struct e5_layout *port, const struct pr_e5 *e5, uint32_t index)
+/* The records are walked from the last, so the first read that is found is the last. */
+static void note_read(struct e5_layout *const *port, const struct pr_e5 *e5, uint32_t place, uint32_t index,
+                      uint32_t record)
 {
-    port->first_write = e5->records;
-    for (uint32_t i = 0; i < e5->records; i++) {
-        struct pr_e5_record record;
+    if (place == PR_E5_PORT && index < e5->ports && !port[index]->last_read)
+        port[index]->last_read = record;
+}
 
-        memcpy(&record, e5->record + (size_t)i * PR_E5_RECORD_BYTES, sizeof(record));
-        for (unsigned s = 0; s < 2; s++)
-            if (record.src[s].place == PR_E5_PORT && record.src[s].index == index)
-                port->last_read = i;
-        if (record.dst.place == PR_E5_PORT && record.dst.index == index && port->first_write == e5->records)
-            port->first_write = i;
+/* The first write and the last read of each port, from the records. `port` has the layouts by port number. */
+static void trace_uses(struct e5_layout *const *port, const struct pr_e5 *e5)
+{
+    for (uint32_t i = e5->records; i-- > 0;) {
+        struct pr_e5_record r;
+
+        pr_e5_record(e5, i, &r);
+        note_read(port, e5, r.src[0].place, r.src[0].index, i);
+        note_read(port, e5, r.src[1].place, r.src[1].index, i);
+        note_read(port, e5, r.kernel_place, r.kernel_index, i);
+        if (r.dst.place == PR_E5_PORT && r.dst.index < e5->ports)
+            port[r.dst.index]->first_write = i;
     }
+}
+
+static void place_port(struct e5_layout *port, const struct pr_e5_port *from, e5rt_program_library_t library)
+{
+    /* Outputs have the first buffers of a program, and inputs the first surfaces of a request. */
+    uint32_t number = from->bar - PR_E5_PORT_BAR;
+
+    port->buffer = port->input ? number - library->buffers_out : library->buffers_in + number;
+    port->shared = from->packed;
+    port->offset = from->offset;
 }
 
 static bool bundle_ports(e5rt_program_library_t library, const struct pr_e5 *e5, struct pr_problem *problem)
 {
+    struct e5_layout *by_number[PR_E5_PORTS_MAX] = {0};
+
+    library->buffers_in = pr_e5_buffers(e5, PR_HWX_INPUT);
+    library->buffers_out = pr_e5_buffers(e5, PR_HWX_OUTPUT);
     for (int outputs = 0; outputs < 2; outputs++)
         for (uint32_t i = 0; i < e5->ports; i++) {
             struct e5_layout *port = next_port(library);
@@ -139,9 +163,12 @@ static bool bundle_ports(e5rt_program_library_t library, const struct pr_e5 *e5,
                 continue;
             if (!e5_layout_from_e5(port, &e5->port[i], problem))
                 return false;
-            trace_uses(port, e5, i);
+            place_port(port, &e5->port[i], library);
+            port->first_write = e5->records;
+            by_number[i] = port;
             *(outputs ? &library->outputs : &library->inputs) += 1;
         }
+    trace_uses(by_number, e5);
     return true;
 }
 
@@ -294,11 +321,12 @@ static int64_t load(e5rt_program_library_t library)
 
     if (status)
         return status;
-    if (loaded.inputs != library->inputs || loaded.outputs != library->outputs) {
+    if (loaded.inputs != library->buffers_in || loaded.outputs != library->buffers_out) {
         e5_device_unload(&loaded);
         return e5_fail(E5RT_INVALID_OPERATION,
-                       "Program %s has %u inputs and %u outputs; the driver wants %u and %u.", library->name,
-                       library->inputs, library->outputs, loaded.inputs, loaded.outputs);
+                       "Program %s has %u buffers of inputs and %u of outputs; the driver wants %u and %u.",
+                       library->name, library->buffers_in, library->buffers_out, loaded.inputs,
+                       loaded.outputs);
     }
     library->program = loaded;
     library->loaded = true;

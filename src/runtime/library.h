@@ -10,15 +10,17 @@
 #include "runtime/handle.h"
 #include "runtime/layout.h"
 
-#define E5_PORTS_MAX 64u
+#define E5_PORTS_MAX PR_E5_PORTS_MAX
+_Static_assert(E5_PORTS_MAX >= PR_HWX_PORTS_MAX, "every port of an image has a binding");
 
 struct e5rt_program_library {
     struct e5_handle handle;
     char name[128]; /* the model's, for the driver's messages */
     char function[PR_E5_NAME_BYTES];
     uint32_t inputs, outputs;
-    struct e5_layout *port; /* inputs, then outputs: the order of a request */
-    pthread_mutex_t lock;   /* of what follows: functions of one library may be loaded by several threads */
+    struct e5_layout *port;           /* inputs, then outputs */
+    uint32_t buffers_in, buffers_out; /* surfaces of a request; fewer than ports where ports share one */
+    pthread_mutex_t lock; /* of what follows: functions of one library may be loaded by several threads */
     struct cc_bundle bundle;
     char model[ANE_BROKER_MODEL]; /* in a served process: the broker's name of it; else "" */
     uint32_t representation;

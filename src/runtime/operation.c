@@ -27,6 +27,10 @@ static void end(void *handle)
         if (operation->binding[i].stage)
             ane_surface_release(operation->binding[i].stage);
     }
+    if (operation->shared_in.surface)
+        ane_surface_release(operation->shared_in.surface);
+    if (operation->shared_out.surface)
+        ane_surface_release(operation->shared_out.surface);
     e5_chain_end(operation->chain);
     e5_event_drop(operation->completion);
     for (size_t i = 0; i < operation->dependents; i++)
@@ -115,7 +119,8 @@ static bool overwritten(e5rt_execution_stream_operation_t operation, uint32_t in
     e5rt_buffer_object_t buffer = operation->binding[input].buffer;
 
     for (uint32_t i = library->inputs; i < port_count(operation); i++)
-        if (operation->binding[i].buffer == buffer && in_engine_form(&library->port[i], buffer) &&
+        if (operation->binding[i].buffer == buffer && !library->port[i].shared &&
+            in_engine_form(&library->port[i], buffer) &&
             !e5_layout_may_share(&library->port[input], &library->port[i]))
             return true;
     return false;
@@ -128,15 +133,53 @@ static enum e5_passage passage(e5rt_execution_stream_operation_t operation, uint
 
     if (!in_engine_form(layout, buffer))
         return E5_CAST;
-    if (!layout->input || !overwritten(operation, port))
+    if (!layout->shared && (!layout->input || !overwritten(operation, port)))
         return E5_DIRECT;
     return buffer->engine ? E5_COPY : E5_CAST;
 }
 
-static int64_t make_stage(struct e5_binding *binding, const struct e5_layout *layout)
+/* The bytes of the surface that ports of a direction share: to the end of the last of them. */
+static uint64_t shared_bytes(e5rt_program_library_t library, bool input)
 {
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < library->inputs + library->outputs; i++) {
+        const struct e5_layout *layout = &library->port[i];
+
+        if (layout->input == input && layout->shared && layout->offset + layout->form.bytes > bytes)
+            bytes = layout->offset + layout->form.bytes;
+    }
+    return bytes;
+}
+
+static struct e5_shared *shared_of(e5rt_execution_stream_operation_t operation,
+                                   const struct e5_layout *layout)
+{
+    return layout->input ? &operation->shared_in : &operation->shared_out;
+}
+
+static int64_t make_shared(e5rt_execution_stream_operation_t operation, struct e5_binding *binding,
+                           const struct e5_layout *layout)
+{
+    struct e5_shared *shared = shared_of(operation, layout);
+    int64_t status = shared->surface
+                         ? E5RT_OK
+                         : e5_device_surface(shared_bytes(operation->library, layout->input),
+                                             "The surface of several ports", &shared->surface, &shared->base);
+
+    if (!status)
+        binding->stage_base = (uint8_t *)shared->base + layout->offset;
+    return status;
+}
+
+static int64_t make_stage(e5rt_execution_stream_operation_t operation, uint32_t port)
+{
+    const struct e5_layout *layout = &operation->library->port[port];
+    struct e5_binding *binding = &operation->binding[port];
     char what[sizeof(layout->name) + 8];
 
+    if (layout->shared)
+        return make_shared(operation, binding, layout);
     if (binding->passage == E5_DIRECT || binding->stage)
         return E5RT_OK;
     snprintf(what, sizeof(what), "Port %s", layout->name);
@@ -148,12 +191,15 @@ static void build_request(e5rt_execution_stream_operation_t operation)
     struct ane_request *request = &operation->request;
 
     e5_device_request_init(request, &operation->library->program);
-    request->inputs = operation->library->inputs;
-    request->outputs = operation->library->outputs;
+    request->inputs = operation->library->buffers_in;
+    request->outputs = operation->library->buffers_out;
     for (uint32_t i = 0; i < port_count(operation); i++) {
+        const struct e5_layout *layout = &operation->library->port[i];
         const struct e5_binding *binding = &operation->binding[i];
 
-        request->surface[i] = binding->passage == E5_DIRECT ? binding->buffer->surface : binding->stage;
+        request->surface[layout->buffer] = layout->shared ? shared_of(operation, layout)->surface
+                                           : binding->passage == E5_DIRECT ? binding->buffer->surface
+                                                                           : binding->stage;
     }
 }
 
@@ -173,7 +219,7 @@ int64_t e5_operation_arrange(e5rt_execution_stream_operation_t operation)
     }
     for (uint32_t i = 0; i < port_count(operation); i++) {
         operation->binding[i].passage = passage(operation, i);
-        status = make_stage(&operation->binding[i], &operation->library->port[i]);
+        status = make_stage(operation, i);
         if (status)
             return status;
     }
@@ -193,6 +239,14 @@ static void pass_in(const struct e5_layout *layout, const struct e5_binding *bin
         memcpy(binding->stage_base, binding->buffer->base, layout->form.bytes);
 }
 
+static void pass_out(const struct e5_layout *layout, const struct e5_binding *binding)
+{
+    if (binding->passage == E5_CAST)
+        e5_cast_out(layout, binding->stage_base, binding->buffer->base);
+    else if (binding->passage == E5_COPY)
+        memcpy(binding->buffer->base, binding->stage_base, layout->form.bytes);
+}
+
 static void pass_all_in(e5rt_execution_stream_operation_t operation)
 {
     e5rt_program_library_t library = operation->library;
@@ -207,9 +261,7 @@ static void pass_all_out(e5rt_execution_stream_operation_t operation)
     e5rt_program_library_t library = operation->library;
 
     for (uint32_t i = library->inputs; i < port_count(operation); i++)
-        if (operation->binding[i].passage == E5_CAST)
-            e5_cast_out(&library->port[i], operation->binding[i].stage_base,
-                        operation->binding[i].buffer->base);
+        pass_out(&library->port[i], &operation->binding[i]);
 }
 
 int64_t e5_operation_send(e5rt_execution_stream_operation_t operation)

@@ -11,14 +11,24 @@
 enum e5_passage {
     E5_DIRECT, /* the engine uses it */
     E5_CAST,   /* packed: cast to or from a stage in the engine's form */
-    E5_COPY,   /* in the engine's form, but an output of the same request overwrites it: copied to a stage */
+    /*
+     * In the engine's form, but copied to or from a stage: an output of the same request overwrites it, or
+     * the port shares its surface with others.
+     */
+    E5_COPY,
 };
 
 struct e5_binding {
     e5rt_buffer_object_t buffer; /* kept */
     enum e5_passage passage;
-    uint32_t stage; /* a surface in the engine's form, when one was needed */
-    void *stage_base;
+    uint32_t stage;   /* a surface of its own in the engine's form, when one was needed */
+    void *stage_base; /* where the port is in its stage: `stage`, or the surface that ports share */
+};
+
+/* A surface that several ports share. */
+struct e5_shared {
+    uint32_t surface;
+    void *base;
 };
 
 struct e5rt_execution_stream_operation {
@@ -28,6 +38,7 @@ struct e5rt_execution_stream_operation {
     bool encoded;                            /* in a stream */
     bool arranged;                           /* passages and request agree with the bindings */
     struct e5_binding binding[E5_PORTS_MAX]; /* inputs, then outputs */
+    struct e5_shared shared_in, shared_out;  /* made when a port needs it */
     struct ane_request request;
     struct e5_chain *chain;                          /* chain.h; NULL: it has none */
     struct e5_event *completion;                     /* kept; NULL: none */

@@ -8,9 +8,10 @@
 
 #include <anemone/e5rt.h>
 
+#include "program/e5.h"
 #include "tool/npy.h"
 
-#define TOOL_MODEL_PORTS_MAX 64u
+#define TOOL_MODEL_PORTS_MAX PR_E5_PORTS_MAX
 
 struct tool_port {
     const char *name; /* the operation's */
@@ -27,6 +28,7 @@ struct tool_model {
     e5rt_program_function_t function;
     e5rt_execution_stream_operation_t operation;
     e5rt_execution_stream_t stream;
+    uint64_t compile_ns, load_ns; /* wall time of the two; of a compiled program the first reads it */
     unsigned ports;
     struct tool_port port[TOOL_MODEL_PORTS_MAX]; /* inputs, then outputs */
 };

@@ -19,18 +19,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_ports(const struct pr_e5 *e5)
 {
-    uint32_t used = 0;
+    uint64_t end[PR_TQ_BARS] = {0};
 
     require(e5->ports && e5->ports <= PR_E5_PORTS_MAX);
     for (uint32_t i = 0; i < e5->ports; i++) {
         const struct pr_e5_port *p = &e5->port[i];
-        uint32_t bar = pr_e5_port_bar(e5, i);
 
         require(memchr(p->name, '\0', sizeof(p->name)) != NULL && p->name[0]);
         require(p->direction == PR_HWX_INPUT || p->direction == PR_HWX_OUTPUT);
-        require(bar >= PR_E5_PORT_BAR && bar < PR_TQ_BARS && !(used >> bar & 1));
-        used |= 1u << bar;
-        require(p->row % 64 == 0 && p->row >= 2 * (uint64_t)p->w && p->bytes <= PR_E5_BYTES_MAX);
+        require(p->bar >= PR_E5_PORT_BAR && p->bar < PR_TQ_BARS && p->offset == end[p->bar]);
+        require(p->packed || !end[p->bar]);
+        end[p->bar] += p->bytes;
+        require(p->row % 64 == 0 && p->row >= 2 * (uint64_t)p->w && end[p->bar] <= PR_E5_BYTES_MAX);
     }
 }
 
@@ -44,7 +44,7 @@ static void no_problem(void *context, enum pr_finding finding, const struct pr_p
 /* The image the driver makes of it can be read again. */
 static void check_image(const struct pr_e5 *e5, const uint8_t *text, size_t size, uint32_t words)
 {
-    static struct pr_hwx_port port[PR_E5_PORTS_MAX];
+    static struct pr_hwx_port port[PR_E5_PORT_BUFFERS];
     static uint8_t image[1 << 20];
     static struct pr_hwx hwx;
     struct pr_hwx_program program = {.text = text,
@@ -52,15 +52,14 @@ static void check_image(const struct pr_e5 *e5, const uint8_t *text, size_t size
                                      .td_count = e5->records,
                                      .first_td_words = words,
                                      .intermediate_bytes = e5->intermediate_bytes,
-                                     .port_count = e5->ports,
+                                     .port_count = pr_e5_image_ports(e5, port),
                                      .port = port};
     struct pr_problem problem;
     size_t bytes;
 
-    pr_e5_image_ports(e5, port);
     bytes = pr_hwx_write(&program, image, sizeof(image));
     if (bytes && bytes <= sizeof(image) && pr_hwx_read(image, bytes, &hwx, &problem))
-        require(hwx.port_count == e5->ports && hwx.td_count == e5->records);
+        require(hwx.port_count == program.port_count && hwx.td_count == e5->records);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 
+enum { BLOB_SLOTS_MIN = 64 }; /* of the hash table; a power of two */
 _Static_assert(CC_HASH_BYTES == crypto_hash_sha256_BYTES, "a blob is named by its SHA-256");
 
 int cc_layout_of(const struct cc_lowering *l, uint32_t value, struct cc_layout *layout)
@@ -52,23 +53,53 @@ static void take_strides(struct pr_e5_operand *operand, const struct cc_layout *
     operand->group = layout->batch;
 }
 
-int cc_constant(struct cc_lowering *l, const void *bytes, uint32_t size, uint32_t *offset)
+/*
+ * The slot of the hash table that has this blob, or the free one where it goes. SHA-256 is uniform, so its
+ * first bytes are the place; the table is never more than half full.
+ */
+static uint32_t *find_slot(const struct cc_lowering *l, const struct cc_blob *blob)
+{
+    uint32_t at;
+
+    memcpy(&at, blob->hash, sizeof(at));
+    for (at &= l->blob_slots - 1; l->blob_slot[at]; at = (at + 1) & (l->blob_slots - 1)) {
+        const struct cc_blob *other = &l->program->blob[l->blob_slot[at] - 1];
+
+        if (other->bytes == blob->bytes && !memcmp(other->hash, blob->hash, CC_HASH_BYTES))
+            break;
+    }
+    return &l->blob_slot[at];
+}
+
+/* Makes room for one more blob in the hash table. */
+static int grow_slots(struct cc_lowering *l)
+{
+    uint32_t slots = l->blob_slots ? 2 * l->blob_slots : BLOB_SLOTS_MIN;
+    uint32_t *table;
+
+    if (2 * (l->program->blobs + 1) < l->blob_slots)
+        return 0;
+    table = base_alloc_array(slots, sizeof(*table));
+    if (!table)
+        return cc_no_memory(l);
+    base_free(l->blob_slot);
+    l->blob_slot = table;
+    l->blob_slots = slots;
+    for (uint32_t i = 0; i < l->program->blobs; i++)
+        *find_slot(l, &l->program->blob[i]) = i + 1;
+    return 0;
+}
+
+/* Appends a blob that is not there yet, and enters it into the table's free slot. */
+static int add_blob(struct cc_lowering *l, const struct cc_blob *blob, const void *bytes, uint32_t *slot)
 {
     struct cc_program *p = l->program;
-    struct cc_blob blob = {.offset = p->constant_bytes, .bytes = size};
-    void *array;
+    void *array = p->constant;
     int status;
 
-    crypto_hash_sha256(blob.hash, bytes, size);
-    for (uint32_t i = 0; i < p->blobs; i++)
-        if (p->blob[i].bytes == blob.bytes && !memcmp(p->blob[i].hash, blob.hash, CC_HASH_BYTES)) {
-            *offset = p->blob[i].offset;
-            return 0;
-        }
-    if ((uint64_t)p->constant_bytes + blob.bytes > PR_E5_BYTES_MAX)
+    if ((uint64_t)p->constant_bytes + blob->bytes > PR_E5_BYTES_MAX)
         return cc_refuse(l, "the program's constants are more than %u bytes", PR_E5_BYTES_MAX);
-    array = p->constant;
-    status = cc_grow(l, &array, &p->constant_capacity, p->constant_bytes, blob.bytes, 1);
+    status = cc_grow(l, &array, &p->constant_capacity, p->constant_bytes, blob->bytes, 1);
     p->constant = array;
     if (status)
         return status;
@@ -77,11 +108,28 @@ int cc_constant(struct cc_lowering *l, const void *bytes, uint32_t size, uint32_
     p->blob = array;
     if (status)
         return status;
-    memcpy(p->constant + p->constant_bytes, bytes, size);
-    p->constant_bytes += size;
-    p->blob[p->blobs++] = blob;
-    *offset = blob.offset;
+    memcpy(p->constant + p->constant_bytes, bytes, blob->bytes);
+    p->constant_bytes += blob->bytes;
+    p->blob[p->blobs++] = *blob;
+    *slot = p->blobs;
     return 0;
+}
+
+int cc_constant(struct cc_lowering *l, const void *bytes, uint32_t size, uint32_t *offset)
+{
+    struct cc_blob blob = {.offset = l->program->constant_bytes, .bytes = size};
+    uint32_t *slot;
+    int status = grow_slots(l);
+
+    if (status)
+        return status;
+    crypto_hash_sha256(blob.hash, bytes, size);
+    slot = find_slot(l, &blob);
+    if (!*slot)
+        status = add_blob(l, &blob, bytes, slot);
+    if (!status)
+        *offset = l->program->blob[*slot - 1].offset;
+    return status;
 }
 
 /* A constant tensor with its rows on 64-byte boundaries. */

@@ -11,8 +11,15 @@ int cc_pass_casts(struct cc_lowering *l);
 int cc_pass_live(struct cc_lowering *l);
 /* Fuses a ReLU or an activation table into the operation before it. */
 int cc_pass_fuse(struct cc_lowering *l);
+/* Chooses the order in which operations are lowered, so that intermediates are alive for a short time. */
+int cc_pass_schedule(struct cc_lowering *l);
 /*
- * After the lowering of all operations: gives each intermediate an offset. Buffers whose lifetimes are
+ * After the lowering of all operations: moves intermediates to L2, as many as find room there. Results do not
+ * change.
+ */
+int cc_pass_resident(struct cc_lowering *l);
+/*
+ * After that: gives each other intermediate an offset. Buffers whose lifetimes are
  * disjoint share memory.
  */
 int cc_pass_plan(struct cc_lowering *l);

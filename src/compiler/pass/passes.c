@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "base/array.h"
+#include "base/progress.h"
 
 static const struct {
     const char *name;
@@ -24,6 +25,7 @@ int cc_passes(struct cc_graph **graph, struct base_error *error)
     int status = 0;
 
     for (unsigned i = 0; i < BASE_COUNT_OF(passes) && !status; i++) {
+        base_progress_phase(passes[i].name);
         status = passes[i].run(graph, error);
         if (!status && cc_graph_check(*graph, &inner))
             status = base_fail(error, EPROTO, "The pass `%s` made a graph that is not valid: %.400s",

@@ -10,8 +10,11 @@
 
 /* main.e5 of a program, for the caller to base_free. */
 int cc_bundle_main(const struct cc_program *program, uint8_t **bytes, size_t *size, struct base_error *error);
-/* The bundle of a program under a key, in memory; `sign`: with the user's key. */
-int cc_bundle_of(const struct cc_program *program, const char *key, bool sign, struct cc_bundle *bundle,
+/*
+ * The bundle of a program under a key, in memory; `sign`: with the user's key. It takes the program's constants
+ * over, also when it fails.
+ */
+int cc_bundle_of(struct cc_program *program, const char *key, bool sign, struct cc_bundle *bundle,
                  struct base_error *error);
 /* Makes it a bundle that is not signed, under a key that follows from the bytes of its two parts. */
 int cc_bundle_rekey(struct cc_bundle *bundle, char key[CC_KEY_BYTES], struct base_error *error);
@@ -24,6 +27,8 @@ int cc_bundle_delete(const char *folder);
 /* cc_bundle_read, and the key that the manifest states. */
 int cc_bundle_open(const char *folder, struct cc_bundle *bundle, char key[CC_KEY_BYTES],
                    struct base_error *error);
+/* The name of the model that the manifest states; empty when there is none or it cannot be read. */
+void cc_bundle_model(const char *folder, char model[CC_MODEL_NAME_BYTES]);
 /* How many operations and descriptors, and how large; from main.e5. */
 int cc_bundle_measure(const struct cc_bundle *bundle, struct cc_report *report, struct base_error *error);
 

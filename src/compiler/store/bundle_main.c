@@ -17,7 +17,7 @@
 #include "program/e5_schema.h"
 
 enum { SECTION_RECORDS, SECTION_CONSTANTS, SECTIONS };
-enum { SYMBOLS_MAX = 64, ELEMENT_BYTES = 2 };
+enum { ELEMENT_BYTES = 2 };
 
 /* Names of the file's own, after which the ports' follow. X(id, text) */
 #define SYMBOLS(X)                          \
@@ -51,7 +51,7 @@ enum symbol {
         SYMBOL_FUNCTION,
     SYMBOL_PORT /* the first port; the others follow */
 };
-_Static_assert((int)SYMBOL_PORT + (int)PR_E5_PORTS_MAX <= (int)SYMBOLS_MAX, "every port has a symbol");
+enum { SYMBOLS_MAX = (int)SYMBOL_PORT + (int)PR_E5_PORTS_MAX };
 
 static uint32_t symbols(struct cc_flat *f, const struct cc_program *p)
 {

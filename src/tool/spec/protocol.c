@@ -245,6 +245,7 @@ void spec_limits(struct spec *spec)
     spec_number(spec, "procedures", PR_PROCEDURES_MAX);
     spec_number(spec, "bundle_records", PR_E5_RECORDS_MAX);
     spec_number(spec, "ports", PR_E5_PORTS_MAX);
+    spec_number(spec, "port_buffers", PR_E5_PORT_BUFFERS);
 }
 
 static void write_header(struct spec *spec)

@@ -17,7 +17,8 @@
 
 const char tool_compile_help[] =
     "anemone compile MODEL [--output NAME.bundle] [--hwx FILE.hwx] [--report] [--html FILE]\n"
-    "                [--force] [--json]\n\n"
+    "                [--force] [--json]\n"
+    "anemone compile --list [--json]\n\n"
     "Compiles a .mil file into a bundle in the cache and says whether the cache had it already, under\n"
     "which key, and how long it took. MODEL may also be a bundle, which is then checked. A compiled\n"
     "program (.hwx, .anec) is not compiled again: `anemone run` takes it.\n\n"
@@ -32,6 +33,7 @@ const char tool_compile_help[] =
     "  --html FILE           the report as one HTML file: the graph coloured by where and shaded by cost,\n"
     "                        details of each node, a table by cost; needs no server and no network\n"
     "  --force               compiles even when the cache has it\n"
+    "  --list                every operator that is accepted: its form, what it is composed of, its limits\n"
     "  --json                the same as JSON\n\n"
     "The cache is $XDG_CACHE_HOME/anemone, or ~/.cache/anemone; see `anemone cache`. Where it cannot be\n"
     "used the bundle is made in memory, and a message says why it is not kept.\n\n"
@@ -75,12 +77,13 @@ int tool_compile(int argc, char **argv)
 {
     struct cc_options wanted = {0};
     const char *model, *hwx = NULL, *html = NULL;
-    bool as_json = false, good;
+    bool as_json = false, list = false, good;
     const struct tool_option options[] = {{"json", &as_json, NULL},
                                           {"report", &wanted.report, NULL},
                                           {"force", &wanted.force, NULL},
                                           {"output", NULL, &wanted.output},
                                           {"hwx", NULL, &hwx},
+                                          {"list", &list, NULL},
                                           {"html", NULL, &html},
                                           {0}};
     struct base_error error = {{0}};
@@ -91,12 +94,20 @@ int tool_compile(int argc, char **argv)
 
     if (!tool_words(argc, argv, options, &model, 1, &count))
         return TOOL_USAGE;
-    if (count != 1) {
+    if (list && !count) {
+        if (as_json)
+            tool_operators_json();
+        else
+            tool_operators_print();
+        return TOOL_OK;
+    }
+    if (list || count != 1) {
         fputs(tool_compile_help, stderr);
         return TOOL_USAGE;
     }
-    if (hwx && !strcmp(hwx, "-")) {
-        tool_say("--hwx takes the name of a file: stdout is for the results.");
+    if ((hwx && !strcmp(hwx, "-")) || (html && !strcmp(html, "-"))) {
+        tool_say("--%s takes the name of a file: stdout is for the results.",
+                 hwx && !strcmp(hwx, "-") ? "hwx" : "html");
         return TOOL_USAGE;
     }
     wanted.report |= html != NULL;
@@ -114,8 +125,11 @@ int tool_compile(int argc, char **argv)
         print_json(model, &bundle, &report);
     else if (good)
         print_text(&bundle, &report);
-    if (good && html && report.placement)
-        good = tool_report_html(html, model, report.placement);
+    if (good && wanted.report && !report.placement)
+        tool_say("%s: it is compiled already, and a bundle does not say what its nodes were; give the model.",
+                 model);
+    if (good && html)
+        good = report.placement && tool_report_html(html, model, report.placement);
     cc_placement_destroy(report.placement);
     cc_bundle_release(&bundle);
     return good ? TOOL_OK : TOOL_FAILURE;

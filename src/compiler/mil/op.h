@@ -25,7 +25,8 @@ typedef int cc_mil_taker(struct cc_mil *mil, struct cc_mil_call *call, struct cc
 cc_mil_taker cc_mil_take_unary, cc_mil_take_alpha, cc_mil_take_alpha_beta, cc_mil_take_epsilon,
     cc_mil_take_gelu, cc_mil_take_binary, cc_mil_take_select, cc_mil_take_cast, cc_mil_take_identity;
 /* op_window.c */
-cc_mil_taker cc_mil_take_conv, cc_mil_take_max_pool, cc_mil_take_avg_pool;
+cc_mil_taker cc_mil_take_conv, cc_mil_take_conv_transpose, cc_mil_take_pool, cc_mil_take_avg_pool,
+    cc_mil_take_local_response_norm, cc_mil_take_prelu;
 /* op_matrix.c */
 cc_mil_taker cc_mil_take_linear, cc_mil_take_matmul;
 /* op_reduce.c */

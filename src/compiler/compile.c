@@ -155,14 +155,6 @@ int cc_model_read(const char *model, const struct cc_binding *bindings, uint32_t
     return base_fail(error, -status, "%s: %s", model, inner.text);
 }
 
-int cc_model_read(const char *model, const struct cc_binding *bindings, uint32_t count,
-                  struct cc_graph **graph, struct base_error *error)
-{
-    (void)bindings;
-    (void)count;
-    return read_model(model, graph, error);
-}
-
 /* Removes slashes at the end: the name of a folder may have them, rename() does not take them. */
 static int output_path(const char *wanted, char to[CC_PATH_BYTES], struct base_error *error)
 {

@@ -63,12 +63,6 @@ struct cc_options {
     uint32_t binding_count;
 };
 
-struct cc_binding; /* compiler/onnx/onnx.h */
-struct cc_graph;
-
-/* Reads a model's file into a graph, which is checked, and the caller's to destroy. */
-int cc_model_read(const char *model, const struct cc_binding *bindings, uint32_t count,
-                  struct cc_graph **graph, struct base_error *error);
 /*
  * A .mil or .onnx file as a checked graph, for cc_graph_destroy. 0, or a negative errno and one sentence.
  */

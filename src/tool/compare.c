@@ -28,7 +28,7 @@ const char tool_compare_help[] =
     "error that reaches the output (float64 of the rest of the network with that error), worst first, with\n"
     "the elements that saturate (infinite or NaN where the reference is not), overflow (beyond fp16 in the\n"
     "reference) or are flushed (0 where the reference is not).\n\n"
-    "MODEL is a .mil file. Nothing is read from the cache or written to it.\n\n"
+    "MODEL is a .mil or .onnx file. Nothing is read from the cache or written to it.\n\n"
     "  --input NAME=FILE  a .npy file for an input, as `anemone run` takes it; an input without one gets\n"
     "                     random numbers, normal with deviation 1, rounded to fp16\n"
     "  --seed N           of the random numbers, 1 by default\n"

@@ -77,12 +77,12 @@ const compare = {
     shade: node => {
         const error = reaching(node);
 
-        return error === Infinity ? 1 : error ? Math.min(1, Math.max(0.12, 1 + Math.log10(error / worst) / 4)) : 0.1;
+        return error === Infinity ? 1 : error ? Math.min(1, Math.max(0.12, 1 + Math.log10(error / worst) / 2.5)) : 0.1;
     },
     sub: node => isPort(node) ? node.shape : node.errors ? small(reaching(node)) : "not measured",
     quiet: node => !isPort(node) && !node.errors,
     cards: () => data.outputs.flatMap(output => output.errors.map(e => [small(e.relative_l2),
-        `${e.policy}, ${output.name}: relative L2; largest ${small(e.max_abs)}, cosine ${e.cosine.toFixed(6)}, ` +
+        `${e.policy}, ${output.name}: relative L2; largest ${small(e.max_abs)}, cosine ${e.cosine.toFixed(8)}, ` +
         `top-1 ${e.top1 ? "equal" : "differs"}`])),
     legend: () => [["error", "error that reaches the output: the stronger the colour, the larger"], ["unmeasured", "no arithmetic, or not measured"]],
     columns: [
@@ -308,7 +308,7 @@ function choose(id, centre) {
 }
 
 function cell(column, node) {
-    const made = element("td", {class: column.number ? "number" : column.where ? "where" : column.head === "node" ? "name" : ""},
+    const made = element("td", {class: column.number ? "number" : column.where ? "where" : column.head === "node" || column.head === "kind" ? "name" : ""},
         String(column.text ? column.text(node) : column.value(node)));
 
     if (column.where) made.style.color = `var(--${node.where})`;

@@ -757,6 +757,8 @@ result $? "  the accumulator counts"
 grep -q "the last of 11 commands is sent" "$folder/out" && grep -q "INIT_SHARED_EVENT_INFO" "$folder/out" &&
     grep -q "IPC_ENDPOINT_SET2" "$folder/out"
 result $? "  the boot shows its nine commands and the binding"
+grep -q "20 of 20 digits that its training has not seen are recognised" "$folder/out"
+result $? "  it reads the digits"
 gives 0 demo --bare
 shows "result      y[0..7] ="
 

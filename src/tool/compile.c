@@ -17,7 +17,8 @@
 
 const char tool_compile_help[] =
     "anemone compile MODEL [--output NAME.bundle] [--hwx FILE.hwx] [--report] [--html FILE]\n"
-    "                [--force] [--json]\n\n"
+    "                [--force] [--json]\n"
+    "anemone compile --list [--json]\n\n"
     "Compiles a .mil file into a bundle in the cache and says whether the cache had it already, under\n"
     "which key, and how long it took. MODEL may also be a bundle, which is then checked. A compiled\n"
     "program (.hwx, .anec) is not compiled again: `anemone run` takes it.\n\n"
@@ -32,6 +33,7 @@ const char tool_compile_help[] =
     "  --html FILE           the report as one HTML file: the graph coloured by where and shaded by cost,\n"
     "                        details of each node, a table by cost; needs no server and no network\n"
     "  --force               compiles even when the cache has it\n"
+    "  --list                every operator that is accepted: its form, what it is composed of, its limits\n"
     "  --json                the same as JSON\n\n"
     "The cache is $XDG_CACHE_HOME/anemone, or ~/.cache/anemone; see `anemone cache`. Where it cannot be\n"
     "used the bundle is made in memory, and a message says why it is not kept.\n\n"
@@ -75,12 +77,13 @@ int tool_compile(int argc, char **argv)
 {
     struct cc_options wanted = {0};
     const char *model, *hwx = NULL, *html = NULL;
-    bool as_json = false, good;
+    bool as_json = false, list = false, good;
     const struct tool_option options[] = {{"json", &as_json, NULL},
                                           {"report", &wanted.report, NULL},
                                           {"force", &wanted.force, NULL},
                                           {"output", NULL, &wanted.output},
                                           {"hwx", NULL, &hwx},
+                                          {"list", &list, NULL},
                                           {"html", NULL, &html},
                                           {0}};
     struct base_error error = {{0}};
@@ -91,7 +94,14 @@ int tool_compile(int argc, char **argv)
 
     if (!tool_words(argc, argv, options, &model, 1, &count))
         return TOOL_USAGE;
-    if (count != 1) {
+    if (list && !count) {
+        if (as_json)
+            tool_operators_json();
+        else
+            tool_operators_print();
+        return TOOL_OK;
+    }
+    if (list || count != 1) {
         fputs(tool_compile_help, stderr);
         return TOOL_USAGE;
     }

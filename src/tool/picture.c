@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The resize is two passes, rows first, over the part of the picture that is used; all in single precision. */
+/* The resize is two passes, rows first, over the part of the picture that is used, in single precision. */
 #include "tool/picture.h"
 
 #include <errno.h>

@@ -42,6 +42,10 @@ uint8_t *tool_file_read(const char *path, size_t limit, size_t *size);
 /* False after saying why. */
 bool tool_file_write(const char *path, const void *bytes, size_t size);
 
+/* `compile --list`: every operator that the compiler takes. */
+void tool_operators_print(void);
+void tool_operators_json(void);
+
 int tool_accel(int argc, char **argv);
 int tool_assemble(int argc, char **argv);
 int tool_bench(int argc, char **argv);

@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "compiler/mil/list.h"
 
 static const struct operation {
     const char *name;
@@ -112,6 +113,17 @@ static const struct operation {
     {"identity", CC_OP_CAST, cc_mil_take_identity, {"x"}},
 };
 #define OPERATIONS BASE_COUNT_OF(operations)
+
+const char *cc_mil_op_at(unsigned number, enum cc_op_kind *kind, const char *const **arguments)
+{
+    static const char *const val[] = {"val", NULL};
+
+    if (number > OPERATIONS)
+        return NULL;
+    *kind = number < OPERATIONS ? operations[number].kind : CC_OP_CONST;
+    *arguments = number < OPERATIONS ? operations[number].arguments : val;
+    return number < OPERATIONS ? operations[number].name : "const";
+}
 
 static bool same(const struct cc_mil_token *token, const char *name)
 {

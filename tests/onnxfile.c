@@ -201,14 +201,19 @@ bool of_tensor_read(const char *path, struct of_tensor *tensor)
         return false;
     b = (struct bytes){bytes, bytes + size};
     good = tensor_head(b, tensor);
+    /* a file of another kind may look like a tensor of any size */
+    good = good && tensor->elements <= size * 8;
     tensor->x = good ? calloc(tensor->elements + 1, sizeof(double)) : NULL;
+    good = good && tensor->x;
     while (good && next(&b, &f))
         if (f.number == 4 || f.number == 5 || f.number == 7 || (f.number >= 9 && f.number <= 11))
             good = append(tensor, &count, &f);
     good = good && count == tensor->elements;
     free(bytes);
-    if (!good)
+    if (!good) {
         free(tensor->x);
+        tensor->x = NULL;
+    }
     return good;
 }
 

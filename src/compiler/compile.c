@@ -21,11 +21,13 @@
 #include "compiler/store/cache.h"
 #include "compiler/store/files.h"
 #include "compiler/graph/graph.h"
+#include "compiler/onnx/onnx.h"
 #include "compiler/pass/passes.h"
 #include "compiler/report/placement.h"
 #include "program/anec.h"
 
-#define MODEL_BYTES_MAX (256u << 20) /* of a text; weights are files of their own */
+#define TEXT_BYTES_MAX (256u << 20) /* weights are files of their own */
+#define ONNX_BYTES_MAX (2ull << 30) /* the limit of the format: more is in files of their own */
 
 static uint64_t now_ns(void)
 {
@@ -67,7 +69,7 @@ static bool is_program(int file)
     return size > 0 && pr_program_format(head, (size_t)size) != PR_PROGRAM_UNKNOWN;
 }
 
-/* Why a file that is not called .mil is not compiled. */
+/* Why a file that is not called .mil or .onnx is not compiled. */
 static int refuse_model(const char *model, struct base_error *error)
 {
     struct stat info;
@@ -87,33 +89,69 @@ static int refuse_model(const char *model, struct base_error *error)
                          "%s: a compiled program is not compiled again; it can be run as it is.", model);
     return base_fail(
         error, EINVAL,
-        "%s: a model is a .mil file, the folder of a bundle or, to be run, a compiled program (.hwx, .anec).",
+        "%s: a model is a .mil or .onnx file, the folder of a bundle or, to be run, a compiled program (.hwx, .anec).",
         model);
 }
 
-static int read_model(const char *model, struct cc_graph **graph, struct base_error *error)
+static int read_text(const char *model, const char *folder, struct cc_graph **graph, struct base_error *error)
 {
-    char folder[CC_PATH_BYTES];
     struct base_error inner;
     uint8_t *text;
     size_t size;
-    int status;
+    int status = cc_file_read(model, TEXT_BYTES_MAX, &text, &size, error);
 
-    if (!ends_with(model, ".mil"))
-        return refuse_model(model, error);
-    status = folder_of(model, folder, error);
-    if (!status)
-        status = cc_file_read(model, MODEL_BYTES_MAX, &text, &size, error);
     if (status)
         return status;
     status = cc_mil_read((const char *)text, size, folder, graph, &inner);
     base_free(text);
+    return status ? base_fail(error, -status, "%s: %s", model, inner.text) : 0;
+}
+
+/* The bytes of the file are given back before the tensors are converted. */
+static int read_onnx(const char *model, const char *folder, const struct cc_binding *bindings,
+                     uint32_t binding_count, struct cc_graph **graph, struct base_error *error)
+{
+    struct cc_onnx_model *decoded = NULL;
+    struct base_error inner;
+    uint8_t *bytes;
+    size_t size;
+    int status = cc_file_read(model, ONNX_BYTES_MAX, &bytes, &size, error);
+
     if (status)
-        return base_fail(error, -status, "%s: %s", model, inner.text);
+        return status;
+    status = cc_onnx_open(bytes, size, &decoded, &inner);
+    base_free(bytes);
+    if (!status)
+        status = cc_onnx_import(decoded, folder, bindings, binding_count, graph, &inner);
+    cc_onnx_close(decoded);
+    return status ? base_fail(error, -status, "%s: %s", model, inner.text) : 0;
+}
+
+int cc_model_read(const char *model, const struct cc_binding *bindings, uint32_t binding_count,
+                  struct cc_graph **graph, struct base_error *error)
+{
+    char folder[CC_PATH_BYTES];
+    struct base_error inner;
+    bool onnx = ends_with(model, ".onnx");
+    int status;
+
+    *graph = NULL;
+    if (!onnx && !ends_with(model, ".mil"))
+        return refuse_model(model, error);
+    if (!onnx && binding_count)
+        return base_fail(error, EINVAL, "%s: only inputs of an ONNX model are given a shape or a value.",
+                         model);
+    if ((status = folder_of(model, folder, error)))
+        return status;
+    status = onnx ? read_onnx(model, folder, bindings, binding_count, graph, error)
+                  : read_text(model, folder, graph, error);
+    if (status)
+        return status;
     status = cc_graph_check(*graph, &inner);
     if (!status)
         return 0;
     cc_graph_destroy(*graph);
+    *graph = NULL;
     return base_fail(error, -status, "%s: %s", model, inner.text);
 }
 
@@ -324,7 +362,7 @@ static int compile_model(const char *model, const struct cc_options *options, st
     int status;
 
     base_progress_phase("read");
-    status = read_model(model, &graph, error);
+    status = cc_model_read(model, options->bindings, options->binding_count, &graph, error);
     if (status || !graph)
         return status;
     report->operations = count_operations(graph);
@@ -418,8 +456,9 @@ int cc_compile(const char *model, const struct cc_options *options, struct cc_bu
     return status;
 }
 
-int cc_compile_find(const char *model, const char *wanted, struct base_error *error)
+int cc_compile_find(const char *model, const struct cc_options *options, struct base_error *error)
 {
+    static const struct cc_options defaults;
     char cache[CC_PATH_BYTES], key[CC_KEY_BYTES];
     struct cc_bundle bundle = {0};
     struct cc_graph *graph = NULL;
@@ -430,12 +469,13 @@ int cc_compile_find(const char *model, const char *wanted, struct base_error *er
         cc_bundle_release(&bundle);
         return status ? status : 1;
     }
-    status = read_model(model, &graph, error);
+    options = options ? options : &defaults;
+    status = cc_model_read(model, options->bindings, options->binding_count, &graph, error);
     if (status || !graph)
         return status;
     cc_cache_key(graph, key);
     cc_graph_destroy(graph);
-    if (cc_cache_folder(wanted, cache, sizeof(cache), NULL))
+    if (cc_cache_folder(options->cache, cache, sizeof(cache), NULL))
         return 0;
     status = cc_cache_find(cache, key, true, &bundle, NULL);
     cc_bundle_release(&bundle);

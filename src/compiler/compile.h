@@ -10,6 +10,9 @@
 #include "base/error.h"
 #include "base/signing.h"
 
+struct cc_binding; /* compiler/onnx/onnx.h */
+struct cc_graph;   /* compiler/graph/graph.h */
+
 #define CC_MODEL_NAME_BYTES 64u /* the NUL included; chosen */
 
 /*
@@ -55,10 +58,19 @@ struct cc_options {
     bool leave_unsigned;
     /* Also write the bundle here; NULL: no. A bundle that is there is replaced, anything else refused. */
     const char *output;
+    /* Of inputs of an ONNX model: shapes that it leaves open, and inputs that are constants. */
+    const struct cc_binding *bindings;
+    uint32_t binding_count;
 };
 
 /*
- * MODEL is a .mil file or a bundle folder. 0 and a bundle; or a negative errno and one sentence. The cache
+ * A .mil or .onnx file as a checked graph, for cc_graph_destroy. 0, or a negative errno and one sentence.
+ */
+int cc_model_read(const char *model, const struct cc_binding *bindings, uint32_t binding_count,
+                  struct cc_graph **graph, struct base_error *error);
+
+/*
+ * MODEL is a .mil or .onnx file or a bundle folder. 0 and a bundle; or a negative errno and one sentence. The cache
  * only saves time: when it cannot be read or written the bundle is in memory alone, and report->trouble says
  * why.
  */
@@ -68,7 +80,7 @@ int cc_compile(const char *model, const struct cc_options *options, struct cc_bu
  * 1: the model is a bundle, or the cache has its program. 0: it has to be compiled, also when the cache
  * cannot be read. Negative: there is no such model, and one sentence.
  */
-int cc_compile_find(const char *model, const char *cache, struct base_error *error);
+int cc_compile_find(const char *model, const struct cc_options *options, struct base_error *error);
 /* Reads NAME.bundle: manifest hashes, FlatBuffer structure, record contents. Every byte is checked. */
 int cc_bundle_read(const char *path, struct cc_bundle *bundle, struct base_error *error);
 void cc_bundle_release(struct cc_bundle *bundle);

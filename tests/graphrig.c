@@ -141,10 +141,11 @@ uint32_t gr_relu(struct gr *g, uint32_t x)
 uint32_t gr_cast(struct gr *g, uint32_t x, enum cc_type to)
 {
     struct cc_op *o = op(g, CC_OP_CAST, 1, x, 0, shape_of(g, x));
+    struct cc_value *v = at(g, o->output);
 
     o->a.to = to;
-    at(g, o->output)->type = to;
-    at(g, o->output)->bytes = cc_value_elements(at(g, o->output)) * cc_type_bytes(to);
+    v->bytes = cc_value_elements(v) * cc_type_bytes(to);
+    v->type = to;
     return o->output;
 }
 

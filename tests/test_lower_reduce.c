@@ -210,11 +210,106 @@ static void composed_reductions(void **state)
     check_reduction(CC_OP_REDUCE_PROD, GR(40, 3), 1, false, -1.2, 1.2);
 }
 
+/* A unary operation over groups: the elements and their group. */
+static double normalised(const struct cc_op *op, double v, const struct group *g)
+{
+    double n = (double)g->count, mean = g->sum / n, epsilon = (double)op->a.epsilon;
+
+    switch (op->kind) {
+    case CC_OP_SOFTMAX: return exp(v - g->most) / g->powers;
+    case CC_OP_LOG_SOFTMAX: return v - g->most - log(g->powers);
+    case CC_OP_L2_NORM: return v / sqrt(g->squares + epsilon);
+    default: return (v - mean) / sqrt(g->squares / n - mean * mean + epsilon);
+    }
+}
+
+/*
+ * softmax: an exponential of a difference, a sum and a reciprocal or a quotient; log_softmax as the logarithm
+ * of a sum, and a difference that is rounded; norms: a root of 0.24 percent in up to two stages, a quotient,
+ * and the rounding of the difference from the mean.
+ */
+static double norm_allowed(const struct cc_op *op, double v, const struct group *g, double want)
+{
+    double size = fmax(fabs(g->most), fabs(g->least));
+
+    switch (op->kind) {
+    case CC_OP_SOFTMAX: return (0.002 + 8 * ULP + 2.2e-4 * (g->most - v)) * want + 0x1p-23;
+    case CC_OP_LOG_SOFTMAX: return 0.0006 + 0.002 * fabs(want) + 6 * ULP + ULP * size;
+    default:
+        return (0.006 + 6 * ULP) * fabs(want) +
+               4 * ULP * size / sqrt(g->squares / (double)g->count + 1e-9) *
+                   (op->kind == CC_OP_L2_NORM ? 0 : 1) +
+               0x1p-23;
+    }
+}
+
+static void check_norm(enum cc_op_kind kind, struct gr_shape s, uint32_t axes, float epsilon, double low,
+                       double high)
+{
+    size_t count = elements(s);
+    uint16_t *x = numbers(count, low, high), *y = malloc(count * sizeof(*y));
+    struct group *group = groups_of(s, axes, x);
+    struct cc_attributes a = {.epsilon = epsilon};
+    struct gr g;
+
+    assert_non_null(y);
+    gr_open(&g, 1, GR_REAL);
+    if (kind == CC_OP_LAYER_NORM)
+        a.axes = axes;
+    while (kind != CC_OP_LAYER_NORM && !(axes >> a.axis & 1))
+        a.axis++;
+    gr_output(&g, gr_unary(&g, kind, gr_input(&g, "x", CC_FP16, s), &a));
+    gr_run(&g, &client, (const uint16_t *const[]){x}, &y);
+    for (size_t i = 0; i < count; i++) {
+        const struct group *own = &group[group_of(s, axes, i)];
+        const struct cc_op *op = &g.graph->op[0];
+        double v = test_half_to_double(x[i]), got = test_half_to_double(y[i]), want = normalised(op, v, own);
+
+        if (!(fabs(got - want) <= norm_allowed(op, v, own, want)))
+            fail_msg("%s of [%u, %u, %u, %u] (rank %u) over 0x%x, element %zu: %.9g, expected %.9g",
+                     cc_op_name(kind), s.dim[0], s.dim[1], s.dim[2], s.dim[3], s.rank, axes, i, got, want);
+    }
+    gr_close(&g);
+    free(group);
+    free(x);
+    free(y);
+}
+
+static void softmax_of_any_length(void **state)
+{
+    (void)state;
+    for (uint32_t axis = 0; axis < 4; axis++) {
+        check_norm(CC_OP_SOFTMAX, GR(2, 3, 5, 40), 1u << axis, 0, -6, 6);
+        check_norm(CC_OP_LOG_SOFTMAX, GR(2, 3, 5, 40), 1u << axis, 0, -6, 6);
+    }
+    check_norm(CC_OP_LOG_SOFTMAX, GR(2, 10), 2, 0, -2000, 2000);
+    check_norm(CC_OP_SOFTMAX, GR(1, 50257), 2, 0, -8, 8);
+    check_norm(CC_OP_LOG_SOFTMAX, GR(1, 50257), 2, 0, -8, 8);
+    check_norm(CC_OP_SOFTMAX, GR(20000, 3), 1, 0, -8, 8);
+    check_norm(CC_OP_SOFTMAX, GR(1, 20000, 1, 2), 2, 0, -8, 8);
+}
+
+static void norms_of_any_length(void **state)
+{
+    (void)state;
+    check_norm(CC_OP_L2_NORM, GR(2, 3, 4, 5), 14, 1e-6f, -3, 3);
+    check_norm(CC_OP_L2_NORM, GR(2, 3, 4, 5), 14, 1e-12f, -200, 300);
+    check_norm(CC_OP_L2_NORM, GR(3, 40), 2, 0.25f, -1, 1);
+    check_norm(CC_OP_L2_NORM, GR(2, 40000), 2, 1e-6f, -3, 3);
+    check_norm(CC_OP_L2_NORM, GR(1, 300, 60, 2), 14, 1e-6f, -3, 3);
+    check_norm(CC_OP_LAYER_NORM, GR(1, 300, 60, 2), 14, 1e-5f, -3, 4);
+    check_norm(CC_OP_LAYER_NORM, GR(1, 50000), 2, 1e-5f, -300, 400);
+    check_norm(CC_OP_LAYER_NORM, GR(1, 129, 128, 3), 14, 1e-12f, -3, 4);
+    check_norm(CC_OP_LAYER_NORM, GR(2, 20000, 1, 1), 2, 1e-5f, -3, 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(long_reductions),
         cmocka_unit_test(composed_reductions),
+        cmocka_unit_test(softmax_of_any_length),
+        cmocka_unit_test(norms_of_any_length),
     };
 
     return cmocka_run_group_tests(tests, open_machine, close_machine);

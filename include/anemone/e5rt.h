@@ -405,13 +405,13 @@ ANE_API int64_t e5rt_execution_stream_operation_release(e5rt_execution_stream_op
  *
  * A buffer of e5rt_buffer_object_alloc holds the tensor in the port's own type, packed and row-major; it is
  * converted to and from the engine's form around each request where the two differ (fp32 becomes fp16). A
- * buffer of e5rt_tensor_desc_alloc_buffer_object has the engine's form and is used in place. An operation of
- * more than 28 ports has ports that share a surface of the runtime's: the first 14 inputs and outputs, at least,
- * are as above, and buffers of the others are copied in both cases. One buffer may
- * be bound to several ports, also to an input and an output of one operation: inputs are read as if before
- * outputs are written. With ANEMONE_CHAINING=1 in the environment such an operation runs by triggers of a
- * data chain (docs/abi.md) instead of requests; its outputs stay mapped until the program is unloaded, and
- * results are the same. Does not block.
+ * buffer of e5rt_tensor_desc_alloc_buffer_object has the engine's form and is used in place. Of an operation
+ * with more than 28 ports, some share a surface of the runtime's: buffers of the first 13 inputs and outputs,
+ * at least, are used as above, and those of the others are copied in both cases. One buffer may be bound to
+ * several ports, also to an input and an output of one operation: inputs are read as if before outputs are
+ * written. With ANEMONE_CHAINING=1 in the environment such an operation runs by triggers of a data chain
+ * (docs/abi.md) instead of requests; its outputs stay mapped until the program is unloaded, and results are
+ * the same. Does not block.
  * E5RT_INVALID_ARGUMENT: arguments, or the buffer was allocated for another form. E5RT_OUT_OF_BOUNDS: the
  * buffer is smaller than the tensor. E5RT_INVALID_OPERATION: the operation is encoded; its bindings change
  * again after the stream is reset. The former binding stays.

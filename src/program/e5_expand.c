@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "base/array.h"
+#include "program/e5_expander.h"
 #include "program/kernel.h"
 #include "program/td_codes.h"
 #include "program/td_write.h"
@@ -17,128 +17,18 @@ enum { FMT_MODE = 1, TRUNCATE = 3, INTERLEAVE_PLANAR = 1, SOURCES_ONE = 1, SOURC
 enum { SOURCES_SECOND = 2 }; /* source 2 by DMA, source 1 in L2 */
 enum { HINT_SOURCE = 2, HINT_RESULT = 3, HINT_KERNEL = 2, BINARY_POINT_FP16 = 0x1c, PALETTE_IDLE = 8 };
 enum { DEPENDENT_NEURAL = 1, DEPENDENT_PLANAR = 2 };
-enum { INTERLEAVE_LANES = 4 }; /* the one other interleave that public programs have */
-enum { W, H, C, G };           /* places in a record's extents */
+enum { W, H, C, G }; /* places in a record's extents */
 
-#define FLAGS_PLANAR                                                                                       \
-    (PR_E5_RELU | PR_E5_OUT_TRANSPOSE | PR_E5_SUBTRACT2 | PR_E5_SUBTRACT1 | PR_E5_ABS | PR_E5_TRANSPOSE1 | \
-     PR_E5_TRANSPOSE2)
-#define FLAGS_NEURAL (PR_E5_RELU | PR_E5_BIAS | PR_E5_OUT_TRANSPOSE | PR_E5_TABLE | PR_E5_ONES)
-#define TD_STEP      ((uint32_t)((PR_TD_WORDS_FULL * 4 + PR_TD_ALIGN - 1) / PR_TD_ALIGN * PR_TD_ALIGN))
+#define TD_STEP ((uint32_t)((PR_TD_WORDS_FULL * 4 + PR_TD_ALIGN - 1) / PR_TD_ALIGN * PR_TD_ALIGN))
 
-/* The bytes of a buffer that an operand may touch. */
-struct span {
-    uint32_t from, bytes;
-};
-
-struct expander {
-    const struct pr_e5 *e5;
-    struct pr_e5_record *record;       /* a copy, whose offsets become those in the buffers */
-    uint32_t index;                    /* of the record */
-    const struct pr_e5_record *before; /* the record before, a copy; NULL: none */
-    struct pr_td_head head;
-    struct pr_image image;
-    struct pr_problem *problem;
-};
-
-static bool wrong(const struct expander *x, const char *what)
-{
-    if (x->problem) {
-        x->problem->descriptor = x->index;
-        x->problem->offset = x->index * PR_E5_RECORD_BYTES;
-    }
-    return pr_problem_set(x->problem, PR_PROBLEM_FORMAT, "Record %u: %s.", x->index, what);
-}
-
-static void put_field(struct expander *x, enum pr_td_field field, uint32_t value)
+static void put_field(struct pr_e5_expander *x, enum pr_td_field field, uint32_t value)
 {
     pr_image_put(&x->image, field, value);
 }
 
-static void head(struct expander *x, enum pr_td_header_field field, uint32_t value)
+static void head(struct pr_e5_expander *x, enum pr_td_header_field field, uint32_t value)
 {
     pr_td_head_put(&x->head, field, value);
-}
-
-static bool is_ne(const struct pr_e5_record *r)
-{
-    return r->kind >= PR_E5_BYPASS && r->kind <= PR_E5_PRODUCT;
-}
-
-static bool is_reduction(const struct pr_e5_record *r)
-{
-    return r->kind == PR_E5_REDUCE || r->kind == PR_E5_REDUCE2;
-}
-
-static bool has_two_sources(const struct pr_e5_record *r)
-{
-    return r->kind == PR_E5_ELEMENTWISE2 || r->kind == PR_E5_REDUCE2 || r->kind == PR_E5_AFFINE;
-}
-
-/* Weights that have bytes. */
-static bool has_weights(const struct pr_e5_record *r)
-{
-    return r->kind == PR_E5_CONV && !(r->flags & PR_E5_ONES);
-}
-
-/* What only one of the two units has. */
-static bool check_unit(const struct expander *x)
-{
-    const struct pr_e5_record *r = x->record;
-
-    if (r->flags & ~(uint32_t)(is_ne(r) ? FLAGS_NEURAL : FLAGS_PLANAR))
-        return wrong(x, "it has flags that its kind does not know");
-    if ((r->flags & PR_E5_TABLE && r->flags & PR_E5_RELU) || (r->flags & PR_E5_ONES && r->kind != PR_E5_CONV))
-        return wrong(x, "its flags contradict each other");
-    if (is_ne(r) && (r->elementwise || r->function || r->compare || r->epsilon || r->broadcast))
-        return wrong(x, "it asks a neural task for what the planar engine does");
-    if (!is_ne(r) && (r->unicast || r->sx || r->sy || r->kernel_place || r->kernel_index || r->kernel_bytes))
-        return wrong(x, "it asks the planar engine for what a neural task does");
-    if (!is_reduction(r) && (r->elementwise || r->function || r->epsilon))
-        return wrong(x, "it asks for what a reduction does and is none");
-    return true;
-}
-
-static bool check_kernel(const struct expander *x)
-{
-    const struct pr_e5_record *r = x->record;
-
-    if (r->kernel % PR_ROW_ALIGN || r->kernel_bytes % PR_ROW_ALIGN)
-        return wrong(x, "its kernel is not on a 64-byte boundary");
-    if (r->kw > 0x1f || r->kh > 0x1f || r->px > 0x1f || r->py > 0x1f || r->lanes_log2 > 5 ||
-        r->engines_log2 > 4 || r->sx > 3 || r->sy > 3 || r->unicast > 0xffff)
-        return wrong(x, "its kernel geometry is above the engine's limits");
-    if (r->kernel_place && !has_weights(r))
-        return wrong(x, "it has no kernel that could be made at run time");
-    if (r->unicast && r->kind == PR_E5_BYPASS)
-        return wrong(x, "a bypass passes each channel to itself");
-    return true;
-}
-
-/* Fields that are narrower in a register than here; what they mean together is judged on the decoded task. */
-static bool check_ranges(const struct expander *x)
-{
-    const struct pr_e5_record *r = x->record;
-    const uint32_t limit[4] = {PR_WIDTH_MAX, PR_HEIGHT_MAX, PR_CHANNELS_MAX, PR_GROUPS_MAX};
-
-    if (r->kind < PR_E5_ELEMENTWISE1 || r->kind > PR_E5_AFFINE)
-        return wrong(x, "its kind is unknown");
-    for (unsigned i = 0; i < 4; i++)
-        if (!r->in[i] || r->in[i] > limit[i] || !r->out[i] || r->out[i] > limit[i])
-            return wrong(x, "an extent is 0 or above the engine's limit");
-    if (r->depth > PR_DEPTH_MAX || r->in[G] != r->out[G])
-        return wrong(x, "its depth or its groups are not possible");
-    if (r->op > (is_reduction(r) ? PR_PE_REDUCE_MIN : PR_PE_SQUARE_OF_SUM) || r->broadcast > 0xff ||
-        r->elementwise > PR_PE_SQUARE_OF_SUM || r->function > PR_PE_RSQRT || r->compare > PR_PE_GREATER_EQUAL)
-        return wrong(x, "its operation or its broadcast bits are unknown");
-    if (r->compare && r->flags & PR_E5_ABS)
-        return wrong(x, "it compares and takes a magnitude at once");
-    if (r->slice > 0xffff || (r->interleave > 1 && r->interleave != INTERLEAVE_LANES))
-        return wrong(x, "its slice or its interleave is not possible");
-    for (unsigned i = 0; i < BASE_COUNT_OF(r->zero); i++)
-        if (r->zero[i])
-            return wrong(x, "a reserved field is not 0");
-    return check_unit(x) && check_kernel(x);
 }
 
 static bool in_l2(const struct pr_e5_operand *o)
@@ -147,44 +37,44 @@ static bool in_l2(const struct pr_e5_operand *o)
 }
 
 /* The buffer register of an operand, and the bytes that are its own there. Makes its offset the buffer's. */
-static bool operand_buffer(const struct expander *x, struct pr_e5_operand *o, uint32_t *bar,
-                           struct span *span)
+static bool operand_buffer(const struct pr_e5_expander *x, struct pr_e5_operand *o, uint32_t *bar,
+                           struct pr_e5_span *span)
 {
     const uint32_t all = o->offset | o->row | o->plane | o->depth | o->group;
 
     if (all % (in_l2(o) ? PR_E5_L2_ALIGN : PR_ROW_ALIGN))
-        return wrong(x, "an operand's offset or stride is not a multiple of 64, in L2 of 16");
+        return pr_e5_wrong(x, "an operand's offset or stride is not a multiple of 64, in L2 of 16");
     switch (o->place) {
     case PR_E5_L2:
         if (o->offset >= PR_L2_BYTES || o->row >= PR_L2_BYTES || o->plane >= PR_L2_BYTES ||
             o->depth >= PR_L2_BYTES || o->group >= PR_L2_BYTES)
-            return wrong(x, "an operand's offset or stride is larger than L2");
-        *span = (struct span){0, PR_L2_BYTES};
+            return pr_e5_wrong(x, "an operand's offset or stride is larger than L2");
+        *span = (struct pr_e5_span){0, PR_L2_BYTES};
         break;
     case PR_E5_PORT:
         if (o->index >= x->e5->ports)
-            return wrong(x, "an operand names a port that does not exist");
+            return pr_e5_wrong(x, "an operand names a port that does not exist");
         *bar = x->e5->port[o->index].bar;
-        *span = (struct span){x->e5->port[o->index].offset, x->e5->port[o->index].bytes};
+        *span = (struct pr_e5_span){x->e5->port[o->index].offset, x->e5->port[o->index].bytes};
         if (o->offset > PR_E5_BYTES_MAX)
-            return wrong(x, "an operand's offset is larger than any port");
+            return pr_e5_wrong(x, "an operand's offset is larger than any port");
         o->offset += span->from;
         return true;
     case PR_E5_INTERMEDIATE:
         *bar = PR_HWX_BAR_INTERMEDIATE;
-        *span = (struct span){0, x->e5->intermediate_bytes};
+        *span = (struct pr_e5_span){0, x->e5->intermediate_bytes};
         break;
     case PR_E5_CONSTANT:
         *bar = PR_HWX_BAR_CONST;
-        *span = (struct span){0, x->e5->constant_bytes};
+        *span = (struct pr_e5_span){0, x->e5->constant_bytes};
         break;
-    default: return wrong(x, "an operand's place is unknown");
+    default: return pr_e5_wrong(x, "an operand's place is unknown");
     }
-    return o->index == 0 || wrong(x, "an operand outside the ports has an index");
+    return o->index == 0 || pr_e5_wrong(x, "an operand outside the ports has an index");
 }
 
 /* The kernel's buffer: the constants, or where it was made. */
-static bool kernel_buffer(struct expander *x, struct span *span)
+static bool kernel_buffer(struct pr_e5_expander *x, struct pr_e5_span *span)
 {
     struct pr_e5_record *r = x->record;
     struct pr_e5_operand kernel = {.place = r->kernel_place ? r->kernel_place : (uint32_t)PR_E5_CONSTANT,
@@ -192,10 +82,10 @@ static bool kernel_buffer(struct expander *x, struct span *span)
                                    .offset = r->kernel};
     uint32_t bar = 0;
 
-    if (!has_weights(r) && !(r->flags & PR_E5_TABLE))
+    if (!pr_e5_has_weights(r) && !(r->flags & PR_E5_TABLE))
         return true;
     if (in_l2(&kernel))
-        return wrong(x, "its kernel is in L2, and a kernel comes by DMA");
+        return pr_e5_wrong(x, "its kernel is in L2, and a kernel comes by DMA");
     if (!operand_buffer(x, &kernel, &bar, span))
         return false;
     r->kernel = kernel.offset;
@@ -205,28 +95,28 @@ static bool kernel_buffer(struct expander *x, struct span *span)
 }
 
 /* The spans of source 1, source 2, result and kernel. */
-static bool place_operands(struct expander *x, struct span span[4])
+static bool place_operands(struct pr_e5_expander *x, struct pr_e5_span span[4])
 {
     struct pr_e5_record *r = x->record;
     uint32_t bar = 0;
 
     if ((r->slice && in_l2(&r->src[0])) || (r->interleave > 1 && in_l2(&r->dst)))
-        return wrong(x, "it has a slice or an interleave in L2, and those are for DMA");
+        return pr_e5_wrong(x, "it has a slice or an interleave in L2, and those are for DMA");
     if (!operand_buffer(x, &r->src[0], &bar, &span[0]))
         return false;
     head(x, PR_H_RBASE0, in_l2(&r->src[0]) ? 0 : bar);
     head(x, PR_H_RBE0, !in_l2(&r->src[0]));
-    if (has_two_sources(r)) {
+    if (pr_e5_has_two_sources(r)) {
         if (!operand_buffer(x, &r->src[1], &bar, &span[1]))
             return false;
         head(x, PR_H_RBASE1, in_l2(&r->src[1]) ? 0 : bar);
         head(x, PR_H_RBE1, !in_l2(&r->src[1]));
     } else if (r->src[1].place != PR_E5_NONE) {
-        return wrong(x, "a task of one source has two");
+        return pr_e5_wrong(x, "a task of one source has two");
     }
     if (r->dst.place == PR_E5_CONSTANT || (r->dst.place == PR_E5_PORT && r->dst.index < x->e5->ports &&
                                            x->e5->port[r->dst.index].direction != PR_HWX_OUTPUT))
-        return wrong(x, "its result goes to a constant or an input");
+        return pr_e5_wrong(x, "its result goes to a constant or an input");
     if (!operand_buffer(x, &r->dst, &bar, &span[2]))
         return false;
     head(x, PR_H_WBASE, in_l2(&r->dst) ? 0 : bar);
@@ -234,10 +124,10 @@ static bool place_operands(struct expander *x, struct span span[4])
     return kernel_buffer(x, &span[3]);
 }
 
-static void write_extents(struct expander *x)
+static void write_extents(struct pr_e5_expander *x)
 {
     const struct pr_e5_record *r = x->record;
-    bool keeps = is_reduction(r); /* the registers of a reduction state its source twice */
+    bool keeps = pr_e5_is_reduction(r); /* the registers of a reduction state its source twice */
     const uint32_t *out = keeps ? r->in : r->out;
 
     put_field(x, PR_F_WIN, r->in[W]);
@@ -260,12 +150,12 @@ static uint32_t strip_bytes(const struct pr_e5_record *r)
 }
 
 /* The task before this one has just written the operand in L2. */
-static bool is_just_written(const struct expander *x, const struct pr_e5_operand *o)
+static bool is_just_written(const struct pr_e5_expander *x, const struct pr_e5_operand *o)
 {
     return x->before && in_l2(o) && in_l2(&x->before->dst) && x->before->dst.offset == o->offset;
 }
 
-static void write_source1(struct expander *x)
+static void write_source1(struct pr_e5_expander *x)
 {
     const struct pr_e5_operand *a = &x->record->src[0];
 
@@ -287,7 +177,7 @@ static void write_source1(struct expander *x)
     }
 }
 
-static void write_source1_l2(struct expander *x)
+static void write_source1_l2(struct pr_e5_expander *x)
 {
     const struct pr_e5_operand *a = &x->record->src[0];
 
@@ -298,10 +188,10 @@ static void write_source1_l2(struct expander *x)
     put_field(x, PR_F_L2_SRC_DEPTH, a->depth >> 4);
     put_field(x, PR_F_L2_SRC_GROUP, a->group >> 4);
     if (is_just_written(x, a))
-        put_field(x, PR_F_SOURCE_DEPENDENT, is_ne(x->before) ? DEPENDENT_NEURAL : DEPENDENT_PLANAR);
+        put_field(x, PR_F_SOURCE_DEPENDENT, pr_e5_is_neural(x->before) ? DEPENDENT_NEURAL : DEPENDENT_PLANAR);
 }
 
-static void write_source2(struct expander *x)
+static void write_source2(struct pr_e5_expander *x)
 {
     const struct pr_e5_operand *b = &x->record->src[1];
 
@@ -315,7 +205,7 @@ static void write_source2(struct expander *x)
     put_field(x, PR_F_SOURCE2_BY_DMA, 1);
 }
 
-static void write_source2_l2(struct expander *x)
+static void write_source2_l2(struct pr_e5_expander *x)
 {
     const struct pr_e5_operand *b = &x->record->src[1];
 
@@ -327,7 +217,7 @@ static void write_source2_l2(struct expander *x)
     put_field(x, PR_F_SOURCE2_FROM_RESULT, is_just_written(x, b));
 }
 
-static void write_sources(struct expander *x)
+static void write_sources(struct pr_e5_expander *x)
 {
     const struct pr_e5_record *r = x->record;
 
@@ -340,7 +230,7 @@ static void write_sources(struct expander *x)
         write_source1_l2(x);
     else
         write_source1(x);
-    if (!has_two_sources(r))
+    if (!pr_e5_has_two_sources(r))
         return;
     put_field(x, PR_F_SRC2_IN_FMT, PR_CODE_FP16);
     if (in_l2(&r->src[1]))
@@ -349,7 +239,7 @@ static void write_sources(struct expander *x)
         write_source2(x);
 }
 
-static void write_result(struct expander *x)
+static void write_result(struct pr_e5_expander *x)
 {
     const struct pr_e5_operand *y = &x->record->dst;
     uint32_t interleave = x->record->interleave ? x->record->interleave : (uint32_t)INTERLEAVE_PLANAR;
@@ -394,16 +284,16 @@ static uint32_t task_type(enum pr_e5_kind kind)
 /* Bit 0 is also set where both sources are in L2. */
 static uint32_t sources_by_dma(const struct pr_e5_record *r)
 {
-    if (!has_two_sources(r) || in_l2(&r->src[1]))
+    if (!pr_e5_has_two_sources(r) || in_l2(&r->src[1]))
         return SOURCES_ONE;
     return in_l2(&r->src[0]) ? SOURCES_SECOND : SOURCES_TWO;
 }
 
-static void write_planar(struct expander *x)
+static void write_planar(struct pr_e5_expander *x)
 {
     const struct pr_e5_record *r = x->record;
-    bool two = has_two_sources(r), max = is_reduction(r) && r->op == PR_PE_REDUCE_MAX;
-    bool min = is_reduction(r) && r->op == PR_PE_REDUCE_MIN;
+    bool two = pr_e5_has_two_sources(r), max = pr_e5_is_reduction(r) && r->op == PR_PE_REDUCE_MAX;
+    bool min = pr_e5_is_reduction(r) && r->op == PR_PE_REDUCE_MIN;
 
     put_field(x, PR_F_CFG_SOURCES, sources_by_dma(r));
     put_field(x, PR_F_TASK_TYPE, task_type((enum pr_e5_kind)r->kind));
@@ -421,7 +311,7 @@ static void write_planar(struct expander *x)
                                    : 0);
     if (two)
         put_field(x, PR_F_PE_SRC2, r->flags & PR_E5_SUBTRACT2 ? PR_SRC2_SUBTRACTED : PR_SRC2_ADDED);
-    put_field(x, PR_F_PE_OP, is_reduction(r) ? r->elementwise : r->op);
+    put_field(x, PR_F_PE_OP, pr_e5_is_reduction(r) ? r->elementwise : r->op);
     put_field(x, PR_F_PE_REDUCE, max ? PR_REDUCE_MAX : min ? PR_REDUCE_MIN : PR_REDUCE_SUM);
     put_field(x, PR_F_PADDING_MODE, max ? PR_PADDING_LOWEST : 0);
     put_field(x, PR_F_PE_FUNCTION, r->function);
@@ -441,10 +331,10 @@ static uint32_t engines_used(const struct pr_e5_record *r)
 }
 
 /* A stream for each engine; or the one table, for all of them. */
-static void write_kernel(struct expander *x)
+static void write_kernel(struct pr_e5_expander *x)
 {
     const struct pr_e5_record *r = x->record;
-    bool weights = has_weights(r);
+    bool weights = pr_e5_has_weights(r);
     uint32_t engines = weights ? engines_used(r) : 1u << r->engines_log2;
 
     put_field(x, PR_F_KERNEL_FMT, PR_CODE_FP16);
@@ -470,7 +360,7 @@ static uint32_t op_mode(enum pr_e5_kind kind)
     }
 }
 
-static void write_neural(struct expander *x)
+static void write_neural(struct pr_e5_expander *x)
 {
     const struct pr_e5_record *r = x->record;
     uint32_t unicast = r->kind == PR_E5_BYPASS ? 1 : r->unicast;
@@ -488,7 +378,7 @@ static void write_neural(struct expander *x)
     put_field(x, PR_F_PADDING_MODE, r->kind == PR_E5_MAX ? PR_PADDING_LOWEST : 0);
     put_field(x, PR_F_PALETTIZED_BITS, PALETTE_IDLE);
     put_field(x, PR_F_OP_MODE, op_mode((enum pr_e5_kind)r->kind));
-    put_field(x, PR_F_KERNEL_MODE, !has_weights(r));
+    put_field(x, PR_F_KERNEL_MODE, !pr_e5_has_weights(r));
     put_field(x, PR_F_BIAS_MODE, (r->flags & PR_E5_BIAS) != 0);
     put_field(x, PR_F_BINARY_POINT, BINARY_POINT_FP16);
     put_field(x, PR_F_MAC_BIT20, 1);
@@ -498,14 +388,14 @@ static void write_neural(struct expander *x)
                                       : 0);
     put_field(x, PR_F_ACC_BIAS, r->acc_bias);
     put_field(x, PR_F_POST_SCALE, r->post_scale);
-    if (has_weights(r) || r->flags & PR_E5_TABLE)
+    if (pr_e5_has_weights(r) || r->flags & PR_E5_TABLE)
         write_kernel(x);
 }
 
-static void write_convolution(struct expander *x)
+static void write_convolution(struct pr_e5_expander *x)
 {
     const struct pr_e5_record *r = x->record;
-    bool window = is_ne(r) && r->kind != PR_E5_BYPASS;
+    bool window = pr_e5_is_neural(r) && r->kind != PR_E5_BYPASS;
 
     put_field(x, PR_F_KW, window ? r->kw : 1);
     put_field(x, PR_F_KH, window ? r->kh : 1);
@@ -519,7 +409,7 @@ static void write_convolution(struct expander *x)
 }
 
 /* First, last and next descriptor of the network. */
-static void write_chain(struct expander *x)
+static void write_chain(struct pr_e5_expander *x)
 {
     bool first = x->index == 0, last = x->index + 1 == x->e5->records;
 
@@ -539,7 +429,7 @@ static void write_chain(struct expander *x)
     head(x, PR_H_TBE, 1);
 }
 
-static bool inside(const struct expander *x, const struct pr_tensor *t, const struct span *own)
+static bool inside(const struct pr_e5_expander *x, const struct pr_tensor *t, const struct pr_e5_span *own)
 {
     uint64_t bytes = pr_tensor_span(t);
 
@@ -554,7 +444,8 @@ static bool inside(const struct expander *x, const struct pr_tensor *t, const st
 }
 
 /* Every stream that the descriptor names lies in the kernel's buffer and has what its engine needs. */
-static bool kernel_inside(const struct expander *x, const struct pr_task *task, const struct span *own)
+static bool kernel_inside(const struct pr_e5_expander *x, const struct pr_task *task,
+                          const struct pr_e5_span *own)
 {
     for (uint32_t e = 0; e < PR_ENGINES_MAX; e++) {
         const struct pr_kernel_stream *stream = &task->ne.stream[e];
@@ -562,23 +453,24 @@ static bool kernel_inside(const struct expander *x, const struct pr_task *task, 
         if (!stream->enabled)
             continue;
         if (stream->base < own->from || (uint64_t)stream->base - own->from + stream->bytes > own->bytes)
-            return wrong(x, "its kernel ends after the buffer that has it");
+            return pr_e5_wrong(x, "its kernel ends after the buffer that has it");
         if (pr_kernel_stream_bytes(task, e) > stream->bytes)
-            return wrong(x, "its kernel has fewer bytes than its channels need");
+            return pr_e5_wrong(x, "its kernel has fewer bytes than its channels need");
     }
     return true;
 }
 
 /* What the engine will see must be what the record says, inside the buffers it names. */
-static bool check_task(const struct expander *x, const struct pr_task *task, const struct span span[4])
+static bool check_task(const struct pr_e5_expander *x, const struct pr_task *task,
+                       const struct pr_e5_span span[4])
 {
     static const enum pr_axis axis[4] = {PR_AXIS_W, PR_AXIS_H, PR_AXIS_C, PR_AXIS_G};
     const struct pr_e5_record *r = x->record;
 
     for (unsigned i = 0; i < 4; i++)
         if (task->dst.extent[axis[i]] != r->out[i])
-            return wrong(x, "its result has other extents than its kind gives");
-    if (is_ne(r) && !kernel_inside(x, task, &span[3]))
+            return pr_e5_wrong(x, "its result has other extents than its kind gives");
+    if (pr_e5_is_neural(r) && !kernel_inside(x, task, &span[3]))
         return false;
     for (unsigned i = 0; i < 2; i++)
         if (task->src[i].home != PR_HOME_NONE && !inside(x, &task->src[i], &span[i]))
@@ -586,19 +478,19 @@ static bool check_task(const struct expander *x, const struct pr_task *task, con
     return inside(x, &task->dst, &span[2]);
 }
 
-static bool expand(struct expander *x, uint8_t words[PR_TD_WORDS_FULL * 4])
+static bool expand(struct pr_e5_expander *x, uint8_t words[PR_TD_WORDS_FULL * 4])
 {
-    struct span span[4] = {0};
+    struct pr_e5_span span[4] = {0};
     struct pr_task task;
     struct pr_td td;
 
-    if (!check_ranges(x) || !place_operands(x, span))
+    if (!pr_e5_check_record(x) || !place_operands(x, span))
         return false;
     write_extents(x);
     write_convolution(x);
     write_sources(x);
     write_result(x);
-    if (is_ne(x->record))
+    if (pr_e5_is_neural(x->record))
         write_neural(x);
     else
         write_planar(x);
@@ -620,11 +512,11 @@ size_t pr_e5_expand(const struct pr_e5 *e5, void *text, size_t capacity, uint32_
 
     *first_words = PR_TD_WORDS_FULL;
     for (uint32_t i = 0; i < e5->records; i++) {
-        struct expander x = {.e5 = e5,
-                             .record = &record[i % 2],
-                             .before = i ? &record[1 - i % 2] : NULL,
-                             .index = i,
-                             .problem = problem};
+        struct pr_e5_expander x = {.e5 = e5,
+                                   .record = &record[i % 2],
+                                   .before = i ? &record[1 - i % 2] : NULL,
+                                   .index = i,
+                                   .problem = problem};
         uint8_t words[PR_TD_WORDS_FULL * 4];
         size_t at = (size_t)i * TD_STEP;
 

@@ -105,8 +105,9 @@ int tool_compile(int argc, char **argv)
         fputs(tool_compile_help, stderr);
         return TOOL_USAGE;
     }
-    if (hwx && !strcmp(hwx, "-")) {
-        tool_say("--hwx takes the name of a file: stdout is for the results.");
+    if ((hwx && !strcmp(hwx, "-")) || (html && !strcmp(html, "-"))) {
+        tool_say("--%s takes the name of a file: stdout is for the results.",
+                 hwx && !strcmp(hwx, "-") ? "hwx" : "html");
         return TOOL_USAGE;
     }
     wanted.report |= html != NULL;
@@ -124,8 +125,11 @@ int tool_compile(int argc, char **argv)
         print_json(model, &bundle, &report);
     else if (good)
         print_text(&bundle, &report);
-    if (good && html && report.placement)
-        good = tool_report_html(html, model, report.placement);
+    if (good && wanted.report && !report.placement)
+        tool_say("%s: it is compiled already, and a bundle does not say what its nodes were; give the model.",
+                 model);
+    if (good && html)
+        good = report.placement && tool_report_html(html, model, report.placement);
     cc_placement_destroy(report.placement);
     cc_bundle_release(&bundle);
     return good ? TOOL_OK : TOOL_FAILURE;

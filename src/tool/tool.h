@@ -52,6 +52,7 @@ int tool_bench(int argc, char **argv);
 int tool_broker(int argc, char **argv);
 int tool_cache(int argc, char **argv);
 int tool_check(int argc, char **argv);
+int tool_compare(int argc, char **argv);
 int tool_compile(int argc, char **argv);
 int tool_compiler(int argc, char **argv);
 int tool_demo(int argc, char **argv);
@@ -65,8 +66,8 @@ int tool_top(int argc, char **argv);
 int tool_trace(int argc, char **argv);
 
 extern const char tool_accel_help[], tool_assemble_help[], tool_bench_help[], tool_broker_help[],
-    tool_cache_help[], tool_check_help[], tool_compile_help[], tool_compiler_help[], tool_demo_help[],
-    tool_doctor_help[], tool_info_help[], tool_inspect_help[], tool_run_help[], tool_serve_help[],
-    tool_spec_help[], tool_top_help[], tool_trace_help[];
+    tool_cache_help[], tool_check_help[], tool_compare_help[], tool_compile_help[], tool_compiler_help[],
+    tool_demo_help[], tool_doctor_help[], tool_info_help[], tool_inspect_help[], tool_run_help[],
+    tool_serve_help[], tool_spec_help[], tool_top_help[], tool_trace_help[];
 
 #endif

@@ -7,7 +7,7 @@
  *   1. one that frees at least as much as it needs
  *   2. one whose operand was made last: a branch is followed to its end
  *   3. of the branches of a fork, the one with the largest footprint, among those that fit into the working
- *      set (guide facts 3.2, the diamond rule); then the others, smallest first
+ *      set (the diamond rule of Apple's compiler: guide, chapter 22); then the others, smallest first
  *   4. the first of the graph
  *
  * The new order is kept if it needs less than the graph's: fewer bytes beyond the working set, summed over the

@@ -14,9 +14,8 @@ static const struct {
     const char *name;
     int (*run)(struct cc_graph **graph, struct base_error *error);
 } passes[] = {
-    {"fold", cc_pass_fold},     {"norm", cc_pass_norm}, {"compose", cc_pass_compose},
-    {"window", cc_pass_window}, {"rank", cc_pass_rank}, {"transpose", cc_pass_transpose},
-    {"fold", cc_pass_fold},
+    {"fold", cc_pass_fold}, {"norm", cc_pass_norm},           {"compose", cc_pass_compose},
+    {"rank", cc_pass_rank}, {"transpose", cc_pass_transpose}, {"fold", cc_pass_fold},
 };
 
 int cc_passes(struct cc_graph **graph, struct base_error *error)

@@ -31,15 +31,16 @@ function svg(tag, attributes = {}, text) {
 
 const cut = (text, length) => text.length > length ? text.slice(0, length - 1) + "\u2026" : text;
 const digits = (value, places) => value.toLocaleString("en-US", {minimumFractionDigits: places, maximumFractionDigits: places});
-const small = value => value === null || value === undefined ? "" : value === 0 ? "0" : value.toExponential(2);
+// An error that is not a finite number is null in the data.
+const small = value => value === null || value === Infinity ? "inf" : value === 0 ? "0" : value.toExponential(2);
 const isPort = node => node.where === "input" || node.where === "output";
 
 // ---- What differs between the pages ----
 
 const largest = Math.max(1e-9, ...nodes.map(node => node.cost_us || 0));
 const policies = data.policies || [];
-const reaching = node => node.errors ? Math.max(...node.errors.map(e => e.output_l2 ?? 0)) : null;
-const worst = Math.max(1e-30, ...nodes.map(node => reaching(node) || 0));
+const reaching = node => node.errors ? Math.max(...node.errors.map(e => e.output_l2 ?? Infinity)) : null;
+const worst = Math.max(1e-30, ...nodes.map(node => reaching(node) || 0).filter(isFinite));
 
 const report = {
     title: `Where ${data.model} runs`,
@@ -76,20 +77,20 @@ const compare = {
     shade: node => {
         const error = reaching(node);
 
-        return error ? Math.min(1, Math.max(0.12, 1 + Math.log10(error / worst) / 4)) : 0.1;
+        return error === Infinity ? 1 : error ? Math.min(1, Math.max(0.12, 1 + Math.log10(error / worst) / 4)) : 0.1;
     },
     sub: node => isPort(node) ? node.shape : node.errors ? small(reaching(node)) : "not measured",
     quiet: node => !isPort(node) && !node.errors,
     cards: () => data.outputs.flatMap(output => output.errors.map(e => [small(e.relative_l2),
         `${e.policy}, ${output.name}: relative L2; largest ${small(e.max_abs)}, cosine ${e.cosine.toFixed(6)}, ` +
         `top-1 ${e.top1 ? "equal" : "differs"}`])),
-    legend: () => [["error", "error that reaches the output, darker is more"], ["unmeasured", "no arithmetic, or not measured"]],
+    legend: () => [["error", "error that reaches the output: the stronger the colour, the larger"], ["unmeasured", "no arithmetic, or not measured"]],
     columns: [
         {head: "node", value: node => node.name},
         {head: "kind", value: node => node.kind}].concat(policies.flatMap((policy, i) => [
-        {head: `reaches output, ${policy}`, number: true, value: node => node.errors ? node.errors[i].output_l2 : -1,
+        {head: `reaches output, ${policy}`, number: true, value: node => node.errors ? node.errors[i].output_l2 ?? Infinity : -1,
             text: node => node.errors ? small(node.errors[i].output_l2) : "", sorted: i === 0},
-        {head: `added, ${policy}`, number: true, value: node => node.errors ? node.errors[i].added_l2 : -1,
+        {head: `added, ${policy}`, number: true, value: node => node.errors ? node.errors[i].added_l2 ?? Infinity : -1,
             text: node => node.errors ? small(node.errors[i].added_l2) : ""},
         {head: "lost", number: true, value: node => node.errors ? counts.reduce((sum, c) => sum + node.errors[i][c], 0) : -1,
             text: node => node.errors ? counts.reduce((sum, c) => sum + node.errors[i][c], 0) || "" : ""}])),
@@ -220,9 +221,10 @@ function show(box) {
 // The first nodes at a size that can be read, when the whole graph is too large for that.
 function begin() {
     const {clientWidth: width, clientHeight: height} = graph.svg, scale = 0.9, e = graph.extent;
+    const first = graph.drawn.values().next().value;
 
     if (e.height * Math.min(1, scale) > height || e.width > width)
-        show({x: e.x + e.width / 2 - width / scale / 2, y: e.y, width: width / scale, height: height / scale});
+        show({x: (first ? first.item.x : e.x + e.width / 2) - width / scale / 2, y: e.y, width: width / scale, height: height / scale});
 }
 
 function zoom(factor, x, y) {
@@ -306,7 +308,7 @@ function choose(id, centre) {
 }
 
 function cell(column, node) {
-    const made = element("td", {class: column.number ? "number" : column.where ? "where" : ""},
+    const made = element("td", {class: column.number ? "number" : column.where ? "where" : column.head === "node" ? "name" : ""},
         String(column.text ? column.text(node) : column.value(node)));
 
     if (column.where) made.style.color = `var(--${node.where})`;
@@ -353,7 +355,7 @@ function draw() {
             return element("span", {}, sample, text);
         })));
 
-    if (data.note) header.append(element("div", {class: "legend"}, data.note));
+    if (data.inputs) header.append(element("div", {class: "legend"}, `inputs: ${data.inputs}`));
     document.title = view.title;
     order.column = Math.max(0, view.columns.findIndex(c => c.sorted));
     document.body.prepend(header, element("main", {}, makeGraph(), element("div", {id: "side"}, details, table)));

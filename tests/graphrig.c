@@ -64,7 +64,7 @@ uint32_t gr_const(struct gr *g, struct gr_shape shape)
     uint16_t *halfs = base_alloc(at(g, v)->bytes);
 
     assert_non_null(halfs);
-    for (size_t i = 0; i < gr_elements(at(g, v)); i++)
+    for (size_t i = 0; i < cc_value_elements(at(g, v)); i++)
         halfs[i] = number(g);
     at(g, v)->data = halfs;
     return v;
@@ -141,10 +141,11 @@ uint32_t gr_relu(struct gr *g, uint32_t x)
 uint32_t gr_cast(struct gr *g, uint32_t x, enum cc_type to)
 {
     struct cc_op *o = op(g, CC_OP_CAST, 1, x, 0, shape_of(g, x));
+    struct cc_value *v = at(g, o->output);
 
     o->a.to = to;
-    at(g, o->output)->type = to;
-    at(g, o->output)->bytes = gr_elements(at(g, o->output)) * cc_type_bytes(to);
+    v->bytes = cc_value_elements(v) * cc_type_bytes(to);
+    v->type = to;
     return o->output;
 }
 
@@ -366,7 +367,7 @@ static size_t engine_offset(const struct pr_e5_port *p, size_t i)
     return i / p->w * row + i % p->w * 2;
 }
 
-static uint32_t port_surface(struct gr *g, const struct pr_e5_port *p, struct gr_array *array)
+static uint32_t port_surface(struct gr *g, const struct pr_e5_port *p, double *x)
 {
     size_t count = port_elements(p);
     uint8_t *bytes;
@@ -375,30 +376,29 @@ static uint32_t port_surface(struct gr *g, const struct pr_e5_port *p, struct gr
     assert_int_equal(ane_surface_create(0, p->bytes, &id), 0);
     bytes = ane_surface_base(id);
     memset(bytes, 0x7e, p->bytes); /* NaNs wherever nothing is written */
-    for (size_t i = 0; array && i < count; i++) {
+    for (size_t i = 0; x && i < count; i++) {
         uint16_t half = number(g);
 
         memcpy(bytes + engine_offset(p, i), &half, 2);
-        array->x[i] = test_half_to_double(half);
+        x[i] = test_half_to_double(half);
     }
     return id;
 }
 
-static void compare(const struct gr *g, const struct pr_e5_port *p, uint32_t surface,
-                    const struct gr_array *want)
+static void compare(const struct gr *g, const struct pr_e5_port *p, uint32_t surface, const double *want)
 {
     size_t count = port_elements(p);
     const uint8_t *bytes = ane_surface_base(surface);
 
     for (size_t i = 0; i < count; i++) {
-        double y, allowed = g->numbers == GR_WHOLE ? 0 : g->slack * (0x1p-10 * fabs(want->x[i]) + 0x1p-13);
+        double y, allowed = g->numbers == GR_WHOLE ? 0 : g->slack * (0x1p-10 * fabs(want[i]) + 0x1p-13);
         uint16_t half;
 
         memcpy(&half, bytes + engine_offset(p, i), 2);
         y = test_half_to_double(half);
-        if (!(fabs(y - want->x[i]) <= allowed))
+        if (!(fabs(y - want[i]) <= allowed))
             fail_msg("%s [%u, %u, %u, %u], element %zu: %.9g, expected %.9g", p->name, p->n, p->c, p->h, p->w,
-                     i, y, want->x[i]);
+                     i, y, want[i]);
     }
 }
 
@@ -446,7 +446,7 @@ static void run_once(const struct iorig_client *client, const struct cc_program 
     judge(payload);
     if (gr_create(client, payload, size, &token) || iorig_prepare(client, token, &prepare) ||
         iorig_request(client, token, 1, 5, surface, inputs, outputs, &reply))
-        fail_msg("%s\n%s", ane_machine_error(), program->report);
+        fail_msg("%s", ane_machine_error());
     assert_int_equal(prepare.inputs, inputs);
     assert_int_equal(prepare.outputs, outputs);
     assert_int_equal(iorig_unprepare(client, token), kIOReturnSuccess);
@@ -483,42 +483,55 @@ uint32_t gr_run(struct gr *g, const struct iorig_client *client, const uint16_t 
     return records;
 }
 
+static void evaluate(struct cc_eval *eval)
+{
+    struct base_error error;
+
+    if (cc_eval_run(eval, 0, &error))
+        fail_msg("%s", error.text);
+}
+
+static void give_input(struct cc_eval *eval, uint32_t value, const double *x)
+{
+    struct base_error error;
+
+    if (cc_eval_set(eval, value, x, &error))
+        fail_msg("%s", error.text);
+}
+
 static void run(struct gr *g, const struct iorig_client *client, const struct cc_program *program,
-                struct gr_array *array)
+                struct cc_eval *eval)
 {
     uint32_t surface[PR_E5_PORTS_MAX], inputs = g->graph->inputs, outputs = g->graph->outputs;
 
-    for (uint32_t i = 0; i < inputs; i++)
-        surface[i] = port_surface(g, &program->port[i], &array[g->graph->input[i]]);
+    for (uint32_t i = 0; i < inputs; i++) {
+        double *x = calloc(port_elements(&program->port[i]), sizeof(*x));
+
+        assert_non_null(x);
+        surface[i] = port_surface(g, &program->port[i], x);
+        give_input(eval, g->graph->input[i], x);
+        free(x);
+    }
     for (uint32_t i = 0; i < outputs; i++)
         surface[inputs + i] = port_surface(g, &program->port[inputs + i], NULL);
-    for (uint32_t i = 0; i < g->graph->ops; i++)
-        if (g->graph->op[i].inputs)
-            gr_compute(g->graph, &g->graph->op[i], array);
+    evaluate(eval);
     run_once(client, program, inputs, surface);
     for (uint32_t i = 0; i < outputs; i++)
-        compare(g, &program->port[inputs + i], surface[inputs + i], &array[g->graph->output[i]]);
+        compare(g, &program->port[inputs + i], surface[inputs + i], eval->value[g->graph->output[i]]);
     release_surfaces(program, surface);
 }
 
 uint32_t gr_check(struct gr *g, const struct iorig_client *client)
 {
     struct cc_program *program = gr_lower(g);
-    struct gr_array *array = calloc(g->graph->values, sizeof(*array));
     uint32_t records = program->records;
+    struct cc_eval eval;
+    struct base_error error;
 
-    assert_non_null(array);
-    for (uint32_t i = 0; i < g->graph->values; i++) {
-        const struct cc_value *v = &g->graph->value[i];
-
-        array[i] = gr_array_of(v);
-        for (size_t k = 0; v->data && k < gr_elements(v); k++)
-            array[i].x[k] = test_half_to_double(((const uint16_t *)v->data)[k]);
-    }
-    run(g, client, program, array);
-    for (uint32_t i = 0; i < g->graph->values; i++)
-        free(array[i].x);
-    free(array);
+    if (cc_eval_open(&eval, g->graph, &error))
+        fail_msg("%s", error.text);
+    run(g, client, program, &eval);
+    cc_eval_close(&eval);
     cc_program_destroy(program);
     return records;
 }

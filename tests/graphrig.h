@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Graphs for tests: built call by call, run through the whole machine as a bundle, and computed a second time
- * here, in double precision, from the operations' definitions.
+ * in double precision (compiler/eval).
  */
 #ifndef TESTS_GRAPHRIG_H
 #define TESTS_GRAPHRIG_H
 
 #include <anemone/iokit.h>
 
+#include "compiler/eval/eval.h"
 #include "compiler/graph/graph.h"
 #include "compiler/lower/lower.h"
 #include "compiler/pass/passes.h"
-#include "graphref.h"
 #include "iorig.h"
 #include "support.h"
 

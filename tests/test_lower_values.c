@@ -334,7 +334,7 @@ static void averages(unsigned policy, uint32_t size, const struct cc_attributes 
     v = &g.graph->value[g.graph->output[0]];
     high = v->dim[2];
     wide = v->dim[3];
-    y = calloc(gr_elements(v), sizeof(*y));
+    y = calloc(cc_value_elements(v), sizeof(*y));
     assert_non_null(y);
     assert_int_equal(gr_run(&g, &client[policy], (const uint16_t *const[]){x}, &y), 1);
     for (uint32_t i = 0; i < CHANNELS * high * wide; i++) {

@@ -106,7 +106,11 @@ static void binary(void **state)
     }
     refused(around("tensor<fp16, [1, 4, 6, 8]> y = add(x = a, y = tensor<fp16, [3]>([1, 2, 3]));"), EINVAL,
             "do not broadcast: lengths 8 and 3, expected equal or 1");
-    refused(around("tensor<fp16, [1, 4, 6, 8]> y = add(x = a, y = fp32(1));"), EINVAL, "expected one type");
+    /* A constant of another float type is rounded; a value that is computed is not. */
+    cc_graph_destroy(parse(around("tensor<fp16, [1, 4, 6, 8]> y = add(x = a, y = fp32(1));")));
+    refused(around("tensor<fp32, [4, 1, 8]> c = cast(x = b, dtype = string(\"fp32\"));"
+                   "tensor<fp16, [1, 4, 6, 8]> y = add(x = a, y = c);"),
+            EINVAL, "expected one type");
     refused(around("tensor<fp16, [1, 4, 6, 8]> y = add(x = a, y = int32(1));"), EINVAL,
             "Line 3, column 47: found int32 as an operand, expected a tensor of fp16 or fp32");
     refused(around("tensor<fp16, [1, 4, 6, 8]> y = add(x = a);"), EINVAL,
@@ -334,7 +338,7 @@ static void products(void **state)
     refused(around("tensor<fp16, [1, 4, 6, 8]> y = matmul(x = a, y = b);"), EINVAL,
             "inner lengths 8 and 1, expected equal");
     refused(around("tensor<fp16, [1, 4, 6, 8]> y = matmul(x = a, y = fp16(1));"), EINVAL,
-            "expected operands of rank 2 to 4");
+            "expected operands of at least rank 2");
     refused(around("tensor<fp16, [1, 4, 6, 8]> y = matmul(x = a, y = a, transpose_y = int32(1));"), EINVAL,
             "transpose_y is int32, expected a constant of bool");
 }

@@ -194,7 +194,7 @@ static void truths(void **state)
             "found bool as an operand, expected a tensor of fp16 or fp32");
     refused(around(A " y = select(cond = a, a = a, b = b);"), EINVAL,
             "select `y`: operand `a` is " A ", expected bool");
-    refused(around(LESS A " y = select(cond = c, a = a, b = fp32(1));"), EINVAL, "expected one type");
+    cc_graph_destroy(parse(around(LESS A " y = select(cond = c, a = a, b = fp32(1));")));
     refused(around(LESS B " y = select(cond = c, a = fp16(1), b = b);"), EINVAL, "it gives " A);
     refused(around(LESS A " y = select(cond = c, a = a);"), EINVAL,
             "select has no argument `b`, which it needs");

@@ -201,7 +201,7 @@ holds "d['entries'] == []"
 gives 0 cache clear
 shows "0 entries"
 gives 2 cache
-says "anemone cache list"
+says "anemone cache ls"
 gives 2 cache trim much
 says "not a number of bytes"
 gives 2 compile
@@ -217,7 +217,7 @@ gives 1 compile "$(dirname "$0")/fuzz/seeds/anec/add"
 says "seeds/anec/add: a compiled program is not compiled again; it can be run as it is."
 cp "$folder/add.mil" "$folder/add.text"
 gives 1 compile "$folder/add.text"
-says "add.text: a model is a .mil file, the folder of a bundle"
+says "add.text: a model is a .mil or .onnx file, the folder of a bundle"
 mkdir "$folder/plain"
 gives 1 compile "$folder/plain"
 says "plain: the folder has no manifest.json, so it is not a bundle."
@@ -757,6 +757,8 @@ result $? "  the accumulator counts"
 grep -q "the last of 11 commands is sent" "$folder/out" && grep -q "INIT_SHARED_EVENT_INFO" "$folder/out" &&
     grep -q "IPC_ENDPOINT_SET2" "$folder/out"
 result $? "  the boot shows its nine commands and the binding"
+grep -q "20 of 20 digits that its training has not seen are recognised" "$folder/out"
+result $? "  it reads the digits"
 gives 0 demo --bare
 shows "result      y[0..7] ="
 

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,14 +16,18 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/progress.h"
 #include "compiler/store/bundle.h"
 #include "compiler/store/cache.h"
 #include "compiler/store/files.h"
 #include "compiler/graph/graph.h"
+#include "compiler/onnx/onnx.h"
 #include "compiler/pass/passes.h"
+#include "compiler/report/placement.h"
 #include "program/anec.h"
 
-#define MODEL_BYTES_MAX (256u << 20) /* of a text; weights are files of their own */
+#define TEXT_BYTES_MAX (256u << 20) /* weights are files of their own */
+#define ONNX_BYTES_MAX (2ull << 30) /* the limit of the format: more is in files of their own */
 
 static uint64_t now_ns(void)
 {
@@ -64,7 +69,7 @@ static bool is_program(int file)
     return size > 0 && pr_program_format(head, (size_t)size) != PR_PROGRAM_UNKNOWN;
 }
 
-/* Why a file that is not called .mil is not compiled. */
+/* Why a file that is not called .mil or .onnx is not compiled. */
 static int refuse_model(const char *model, struct base_error *error)
 {
     struct stat info;
@@ -84,33 +89,69 @@ static int refuse_model(const char *model, struct base_error *error)
                          "%s: a compiled program is not compiled again; it can be run as it is.", model);
     return base_fail(
         error, EINVAL,
-        "%s: a model is a .mil file, the folder of a bundle or, to be run, a compiled program (.hwx, .anec).",
+        "%s: a model is a .mil or .onnx file, the folder of a bundle or, to be run, a compiled program (.hwx, .anec).",
         model);
 }
 
-static int read_model(const char *model, struct cc_graph **graph, struct base_error *error)
+static int read_text(const char *model, const char *folder, struct cc_graph **graph, struct base_error *error)
 {
-    char folder[CC_PATH_BYTES];
     struct base_error inner;
     uint8_t *text;
     size_t size;
-    int status;
+    int status = cc_file_read(model, TEXT_BYTES_MAX, &text, &size, error);
 
-    if (!ends_with(model, ".mil"))
-        return refuse_model(model, error);
-    status = folder_of(model, folder, error);
-    if (!status)
-        status = cc_file_read(model, MODEL_BYTES_MAX, &text, &size, error);
     if (status)
         return status;
     status = cc_mil_read((const char *)text, size, folder, graph, &inner);
     base_free(text);
+    return status ? base_fail(error, -status, "%s: %s", model, inner.text) : 0;
+}
+
+/* The bytes of the file are given back before the tensors are converted. */
+static int read_onnx(const char *model, const char *folder, const struct cc_binding *bindings,
+                     uint32_t binding_count, struct cc_graph **graph, struct base_error *error)
+{
+    struct cc_onnx_model *decoded = NULL;
+    struct base_error inner;
+    uint8_t *bytes;
+    size_t size;
+    int status = cc_file_read(model, ONNX_BYTES_MAX, &bytes, &size, error);
+
     if (status)
-        return base_fail(error, -status, "%s: %s", model, inner.text);
+        return status;
+    status = cc_onnx_open(bytes, size, &decoded, &inner);
+    base_free(bytes);
+    if (!status)
+        status = cc_onnx_import(decoded, folder, bindings, binding_count, graph, &inner);
+    cc_onnx_close(decoded);
+    return status ? base_fail(error, -status, "%s: %s", model, inner.text) : 0;
+}
+
+int cc_model_read(const char *model, const struct cc_binding *bindings, uint32_t binding_count,
+                  struct cc_graph **graph, struct base_error *error)
+{
+    char folder[CC_PATH_BYTES];
+    struct base_error inner;
+    bool onnx = ends_with(model, ".onnx");
+    int status;
+
+    *graph = NULL;
+    if (!onnx && !ends_with(model, ".mil"))
+        return refuse_model(model, error);
+    if (!onnx && binding_count)
+        return base_fail(error, EINVAL, "%s: only inputs of an ONNX model are given a shape or a value.",
+                         model);
+    if ((status = folder_of(model, folder, error)))
+        return status;
+    status = onnx ? read_onnx(model, folder, bindings, binding_count, graph, error)
+                  : read_text(model, folder, graph, error);
+    if (status)
+        return status;
     status = cc_graph_check(*graph, &inner);
     if (!status)
         return 0;
     cc_graph_destroy(*graph);
+    *graph = NULL;
     return base_fail(error, -status, "%s: %s", model, inner.text);
 }
 
@@ -195,16 +236,21 @@ static int write_out(const struct cc_bundle *bundle, const char *wanted, struct 
     return status;
 }
 
-/* Replaces the graph by what the passes make of it. */
-static int lower(struct cc_graph **graph, const char *model, const struct cc_options *options,
+/* Replaces the graph by what the passes make of it. `placement` NULL: none is asked for. */
+static int lower(struct cc_graph **graph, const char *model, struct cc_placement **placement,
                  struct cc_program **program, struct base_error *error)
 {
     struct base_error inner;
-    int status = cc_passes(graph, &inner);
+    int status = placement ? cc_placement_create(*graph, placement, &inner) : 0;
 
     if (!status)
-        status = cc_lower(*graph, options->report ? CC_LOWER_REPORT : 0, program, &inner);
-
+        status = cc_passes(graph, &inner);
+    if (!status)
+        status = cc_lower(*graph, placement ? CC_LOWER_REPORT : 0, program, &inner);
+    if (!status && placement)
+        status = cc_placement_add(*placement, *graph, *program, &inner);
+    if (!status && placement)
+        cc_placement_end(*placement);
     return status ? base_fail(error, -status, "%s: %s", model, inner.text) : 0;
 }
 
@@ -232,6 +278,24 @@ static void note_key(struct cc_report *report)
         report->trouble = why;
 }
 
+/* An entry that is larger than the cache may be is removed at once: the bundle is in memory alone then. */
+static void trim(const char *cache, struct cc_bundle *bundle, struct cc_report *report)
+{
+    struct base_error why = {{0}};
+    uint64_t limit = cc_cache_limit(&report->trouble);
+
+    if (cc_cache_trim(cache, limit, &why)) {
+        note(report, "The cache was not trimmed", &why);
+    } else if (access(bundle->path, F_OK)) {
+        base_fail(&report->trouble, 0,
+                  "The bundle is larger than the cache may be (%" PRIu64 " bytes, " CC_CACHE_BYTES_VARIABLE
+                  "), so it is not kept.",
+                  limit);
+        base_free(bundle->path);
+        bundle->path = NULL;
+    }
+}
+
 /* Makes the bundle an entry of the cache. False, and why, when that is not possible. */
 static bool keep(const char *cache, const struct cc_options *options, struct cc_bundle *bundle,
                  struct cc_report *report, struct base_error *why)
@@ -251,8 +315,7 @@ static bool keep(const char *cache, const struct cc_options *options, struct cc_
         base_fail(why, ENOMEM, "There is no memory for a path.");
         return false;
     }
-    if (cc_cache_trim(cache, CC_CACHE_BYTES_DEFAULT, why))
-        note(report, "The cache was not trimmed", why);
+    trim(cache, bundle, report);
     return true;
 }
 
@@ -274,8 +337,10 @@ static int build(struct cc_graph **graph, const char *model, const struct cc_opt
     if (!report->hit && options->look)
         return base_fail(error, ENODATA, "%s: the cache does not have it.", model);
     if (!report->hit || options->report)
-        status = lower(graph, model, options, &program, error);
+        status = lower(graph, model, options->report ? &report->placement : NULL, &program, error);
     if (!status && !report->hit) {
+        base_progress_phase("store");
+        program->model = options->leave_unsigned ? NULL : model;
         status = cc_bundle_of(program, report->key, !options->leave_unsigned, bundle, error);
         if (!status && usable)
             usable = keep(cache, options, bundle, report, &why);
@@ -286,10 +351,6 @@ static int build(struct cc_graph **graph, const char *model, const struct cc_opt
         note(report, "The cache cannot be used, so the program was compiled in memory and is not kept", &why);
     if (!options->leave_unsigned)
         note_key(report);
-    if (!status && program) {
-        report->text = program->report;
-        program->report = NULL;
-    }
     cc_program_destroy(program);
     return status;
 }
@@ -298,8 +359,10 @@ static int compile_model(const char *model, const struct cc_options *options, st
                          struct cc_report *report, struct base_error *error)
 {
     struct cc_graph *graph = NULL;
-    int status = read_model(model, &graph, error);
+    int status;
 
+    base_progress_phase("read");
+    status = cc_model_read(model, options->bindings, options->binding_count, &graph, error);
     if (status || !graph)
         return status;
     report->operations = count_operations(graph);
@@ -385,16 +448,17 @@ int cc_compile(const char *model, const struct cc_options *options, struct cc_bu
         status = write_output(bundle, options->output, error);
     report->compile_ns = now_ns() - start;
     if (status || report == &unwanted) {
-        base_free(report->text);
-        report->text = NULL;
+        cc_placement_destroy(report->placement);
+        report->placement = NULL;
     }
     if (status)
         cc_bundle_release(bundle);
     return status;
 }
 
-int cc_compile_find(const char *model, const char *wanted, struct base_error *error)
+int cc_compile_find(const char *model, const struct cc_options *options, struct base_error *error)
 {
+    static const struct cc_options defaults;
     char cache[CC_PATH_BYTES], key[CC_KEY_BYTES];
     struct cc_bundle bundle = {0};
     struct cc_graph *graph = NULL;
@@ -405,12 +469,13 @@ int cc_compile_find(const char *model, const char *wanted, struct base_error *er
         cc_bundle_release(&bundle);
         return status ? status : 1;
     }
-    status = read_model(model, &graph, error);
+    options = options ? options : &defaults;
+    status = cc_model_read(model, options->bindings, options->binding_count, &graph, error);
     if (status || !graph)
         return status;
     cc_cache_key(graph, key);
     cc_graph_destroy(graph);
-    if (cc_cache_folder(wanted, cache, sizeof(cache), NULL))
+    if (cc_cache_folder(options->cache, cache, sizeof(cache), NULL))
         return 0;
     status = cc_cache_find(cache, key, true, &bundle, NULL);
     cc_bundle_release(&bundle);

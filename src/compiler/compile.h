@@ -10,6 +10,11 @@
 #include "base/error.h"
 #include "base/signing.h"
 
+struct cc_binding; /* compiler/onnx/onnx.h */
+struct cc_graph;   /* compiler/graph/graph.h */
+
+#define CC_MODEL_NAME_BYTES 64u /* the NUL included; chosen */
+
 /*
  * A bundle in memory, checked: its three files as bytes. main.e5 and weights.bin are what program create
  * takes.
@@ -21,10 +26,13 @@ struct cc_bundle {
     size_t main_bytes;
     uint8_t *weights;
     size_t weights_bytes;
-    struct base_hashes hashes; /* of main.e5 and weights.bin */
-    bool is_signed;            /* bundles of earlier versions are not */
+    char model[CC_MODEL_NAME_BYTES]; /* the file that it was compiled from, without folder; may be empty */
+    struct base_hashes hashes;       /* of main.e5 and weights.bin */
+    bool is_signed;                  /* bundles of earlier versions are not */
     struct base_signature signature;
 };
+
+struct cc_placement;
 
 struct cc_report {
     bool hit;            /* the cache had it */
@@ -33,14 +41,15 @@ struct cc_report {
     uint64_t weights_bytes, intermediate_bytes;
     char key[65];              /* SHA-256 of graph, weights and options, hexadecimal */
     struct base_error trouble; /* why the cache was not used, in one sentence; empty when it was */
-    char *text; /* --report: one line per operation: name, what it became; base_free. NULL unless asked for */
+    struct cc_placement
+        *placement; /* compiler/report/placement.h, for its destructor; NULL unless asked for */
 };
 
 struct cc_options {
     const char *cache; /* folder; NULL: $XDG_CACHE_HOME/anemone, else $HOME/.cache/anemone */
     bool force;        /* compile even on a hit */
     bool look;         /* do not compile: -ENODATA when the cache does not have it */
-    bool report;
+    bool report;       /* with the placement of every node */
     /*
      * The bundle is not signed, and no key is read or made: for a compiler whose caller signs. The cache then
      * is one of such bundles. A bundle that is given goes into it too, under the key of its contents: that
@@ -49,10 +58,19 @@ struct cc_options {
     bool leave_unsigned;
     /* Also write the bundle here; NULL: no. A bundle that is there is replaced, anything else refused. */
     const char *output;
+    /* Of inputs of an ONNX model: shapes that it leaves open, and inputs that are constants. */
+    const struct cc_binding *bindings;
+    uint32_t binding_count;
 };
 
 /*
- * MODEL is a .mil file or a bundle folder. 0 and a bundle; or a negative errno and one sentence. The cache
+ * A .mil or .onnx file as a checked graph, for cc_graph_destroy. 0, or a negative errno and one sentence.
+ */
+int cc_model_read(const char *model, const struct cc_binding *bindings, uint32_t binding_count,
+                  struct cc_graph **graph, struct base_error *error);
+
+/*
+ * MODEL is a .mil or .onnx file or a bundle folder. 0 and a bundle; or a negative errno and one sentence. The cache
  * only saves time: when it cannot be read or written the bundle is in memory alone, and report->trouble says
  * why.
  */
@@ -62,7 +80,7 @@ int cc_compile(const char *model, const struct cc_options *options, struct cc_bu
  * 1: the model is a bundle, or the cache has its program. 0: it has to be compiled, also when the cache
  * cannot be read. Negative: there is no such model, and one sentence.
  */
-int cc_compile_find(const char *model, const char *cache, struct base_error *error);
+int cc_compile_find(const char *model, const struct cc_options *options, struct base_error *error);
 /* Reads NAME.bundle: manifest hashes, FlatBuffer structure, record contents. Every byte is checked. */
 int cc_bundle_read(const char *path, struct cc_bundle *bundle, struct base_error *error);
 void cc_bundle_release(struct cc_bundle *bundle);
@@ -71,7 +89,9 @@ void cc_bundle_release(struct cc_bundle *bundle);
 struct cc_cache_entry {
     char key[65];
     uint64_t bytes;
-    int64_t used; /* seconds since the epoch */
+    int64_t used;                    /* seconds since the epoch */
+    int64_t used_ns;                 /* and nanoseconds */
+    char model[CC_MODEL_NAME_BYTES]; /* the first that was compiled to it; empty: not known */
 };
 int cc_cache_folder(const char *wanted, char *path, size_t capacity, struct base_error *error);
 /* Fills up to `capacity` entries; returns how many there are, or a negative errno. */
@@ -87,6 +107,14 @@ int cc_cache_read(const char *cache, const char *key, struct cc_bundle *bundle, 
 int cc_cache_remove(const char *cache, const char *key, struct base_error *error); /* NULL key: all */
 /* Removes least recently used entries until at most `bytes` are kept, and what ended processes left. */
 int cc_cache_trim(const char *cache, uint64_t bytes, struct base_error *error);
-#define CC_CACHE_BYTES_DEFAULT (2ull << 30)
+#define CC_CACHE_BYTES_DEFAULT  (2ull << 30)
+#define CC_CACHE_BYTES_VARIABLE "ANEMONE_CACHE_BYTES"
+/* A number of bytes, with a suffix K, M or G or without; false when the text is not one. */
+bool cc_cache_bytes(const char *text, uint64_t *bytes);
+/*
+ * What the cache is trimmed to after a compilation: ANEMONE_CACHE_BYTES, or the default. When the variable is
+ * not a number of bytes the default holds, with a sentence.
+ */
+uint64_t cc_cache_limit(struct base_error *error);
 
 #endif

@@ -11,15 +11,13 @@
 
 #include "base/alloc.h"
 #include "driver/block.h"
-#include "program/e5.h"
-#include "program/hwx_write.h"
+#include "program/e5_image.h"
 
 /* What is needed while a bundle is expanded. */
 struct expansion {
     struct pr_e5 e5;
-    struct pr_hwx_port port[PR_E5_PORT_BUFFERS];
-    struct pr_hwx_program image;
-    void *text, *scalars;
+    struct pr_e5_parts parts;
+    struct pr_e5_image image;
 };
 
 bool drv_bundle_find(const void *bytes, uint64_t size, struct ane_program_bundle *head, uint64_t *weights)
@@ -37,14 +35,14 @@ bool drv_bundle_find(const void *bytes, uint64_t size, struct ane_program_bundle
 static IOReturn write_image(struct drv *d, const struct expansion *x, struct drv_pages *image,
                             uint64_t *bytes)
 {
-    size_t size = pr_hwx_write(&x->image, NULL, 0);
+    size_t size = pr_hwx_write(&x->image.program, NULL, 0);
 
     if (!size)
         return drv_refuse(d, kIOReturnBadArgument,
                           "Program create: the bundle's ports do not fit into an image.");
     if (drv_pages_take(d, size, true, image))
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for an image of %zu bytes.", size);
-    *bytes = pr_hwx_write(&x->image, image->host, size);
+    *bytes = pr_hwx_write(&x->image.program, image->host, size);
     return kIOReturnSuccess;
 }
 
@@ -53,34 +51,21 @@ static IOReturn expand_bundle(struct drv *d, struct expansion *x, const struct a
                               uint64_t *bytes)
 {
     struct pr_problem problem = {0};
-    uint32_t words;
-    size_t size;
 
     if (!pr_e5_read(main, head->main_bytes, &x->e5, &problem) ||
-        !(size = pr_e5_expand(&x->e5, NULL, 0, &words, &problem)))
+        !pr_e5_image_measure(&x->e5, &x->parts, &problem))
         return drv_refuse(d, kIOReturnBadArgument, "Program create: %s", problem.text);
     if (x->e5.constant_bytes != head->weights_bytes)
         return drv_refuse(d, kIOReturnBadArgument,
                           "Program create: the bundle wants %u bytes of constants and brings %" PRIu64 ".",
                           x->e5.constant_bytes, head->weights_bytes);
-    x->text = base_alloc(size);
-    x->scalars = base_alloc_array(x->e5.records, PR_E5_SCALARS_BYTES);
-    if (!x->text || !x->scalars)
+    x->parts.text = base_alloc(x->parts.text_bytes);
+    x->parts.scalars = base_alloc(x->parts.scalars_bytes);
+    if (!x->parts.text || !x->parts.scalars)
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for %u descriptors.",
                           x->e5.records);
-    pr_e5_expand(&x->e5, x->text, size, &words, &problem);
-    pr_e5_scalars(&x->e5, x->scalars);
-    x->image = (struct pr_hwx_program){.text = x->text,
-                                       .text_bytes = (uint32_t)size,
-                                       .constant = head->weights_bytes ? weights : NULL,
-                                       .constant_bytes = (uint32_t)head->weights_bytes,
-                                       .literal = x->scalars,
-                                       .literal_bytes = x->e5.records * PR_E5_SCALARS_BYTES,
-                                       .td_count = x->e5.records,
-                                       .first_td_words = words,
-                                       .intermediate_bytes = x->e5.intermediate_bytes,
-                                       .port_count = pr_e5_image_ports(&x->e5, x->port),
-                                       .port = x->port};
+    if (!pr_e5_image_make(&x->e5, weights, &x->parts, &x->image, &problem))
+        return drv_refuse(d, kIOReturnBadArgument, "Program create: %s", problem.text);
     return write_image(d, x, image, bytes);
 }
 
@@ -101,8 +86,8 @@ IOReturn drv_bundle_expand(struct drv *d, const void *payload, uint64_t size, st
     if (!x)
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory to read the bundle.");
     result = expand_bundle(d, x, &head, bytes + sizeof(head), bytes + weights, image, image_bytes);
-    base_free(x->scalars);
-    base_free(x->text);
+    base_free(x->parts.scalars);
+    base_free(x->parts.text);
     base_free(x);
     return result;
 }

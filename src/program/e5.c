@@ -53,12 +53,16 @@ static bool read_name(struct reader *r, uint32_t symbol, char name[PR_E5_NAME_BY
     return true;
 }
 
+/* The first two axes of rank 5 are one in the engine's layout. */
 static bool right_aligned(const struct pr_e5_port *p)
 {
     const uint32_t engine[4] = {p->n, p->c, p->h, p->w};
+    uint64_t extent[4] = {1, 1, 1, 1};
 
+    for (uint32_t i = 0; i < p->rank; i++)
+        extent[i + 4 < p->rank ? 0 : i + 4 - p->rank] *= p->dim[i];
     for (uint32_t i = 0; i < 4; i++)
-        if (engine[i] != (i + p->rank >= 4 ? p->dim[i + p->rank - 4] : 1))
+        if (engine[i] != extent[i])
             return false;
     return true;
 }
@@ -126,8 +130,8 @@ static bool read_port(struct reader *r, const struct pr_flat_table *table, struc
     p->type = pr_flat_u8(&r->flat, table, PR_E5_PORT_TYPE, 0);
     if (p->type >= TYPES)
         return wrong(r, "a port's type is neither fp16 nor fp32");
-    if (shape.count > 4)
-        return wrong(r, "a port has more than 4 axes");
+    if (shape.count > PR_E5_RANK_MAX)
+        return wrong(r, "a port has more than 5 axes");
     p->rank = shape.count;
     for (uint32_t i = 0; i < shape.count; i++)
         p->dim[i] = pr_flat_vector_u32(&r->flat, &shape, i);

@@ -13,8 +13,9 @@
 
 #define PR_E5_FORMAT_VERSION 4u
 #define PR_E5_RECORDS_MAX    10240u /* descriptors of one program, as the largest known */
-#define PR_E5_PORTS_MAX      256u   /* chosen: streaming models have about 100 */
-#define PR_E5_PORT_BAR       4u     /* ports have the buffers from 4 to 31 */
+#define PR_E5_RANK_MAX       5u
+#define PR_E5_PORTS_MAX      256u /* chosen: streaming models have about 100 */
+#define PR_E5_PORT_BAR       4u   /* ports have the buffers from 4 to 31 */
 #define PR_E5_PORT_BUFFERS   (PR_TQ_BARS - PR_E5_PORT_BAR)
 #define PR_E5_BYTES_MAX      0x40000000u /* of a tensor, the intermediates, the constants; chosen */
 #define PR_E5_NAME_BYTES     128u
@@ -93,12 +94,12 @@ enum pr_e5_flag {
 struct pr_e5_port {
     char name[PR_E5_NAME_BYTES];
     enum pr_hwx_direction direction;
-    uint32_t type;              /* the model's: 0 fp16, 1 fp32 (enum cc_type) */
-    uint32_t rank, dim[5];      /* the model's shape */
-    uint32_t n, c, h, w;        /* as the engine sees it */
-    uint32_t bytes, plane, row; /* engine layout; batch stride = c * plane */
-    uint32_t bar, offset;       /* its buffer, and where it begins there: not in the file, see pr_e5_place */
-    bool packed;                /* the buffer has other ports too */
+    uint32_t type;                      /* the model's: 0 fp16, 1 fp32 (enum cc_type) */
+    uint32_t rank, dim[PR_E5_RANK_MAX]; /* the model's shape */
+    uint32_t n, c, h, w;                /* as the engine sees it */
+    uint32_t bytes, plane, row;         /* engine layout; batch stride = c * plane */
+    uint32_t bar, offset; /* its buffer, and where it begins there: not in the file, see pr_e5_place */
+    bool packed;          /* the buffer has other ports too */
 };
 
 /* A function that has been read. Pointers go into the caller's bytes. */

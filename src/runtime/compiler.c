@@ -252,7 +252,7 @@ static int64_t find(e5rt_e5_compiler_t compiler, const char *model, int *found)
         return status;
     if (served)
         return e5_brokered_find(model, found);
-    *found = cc_compile_find(model, compiler->cache, &error);
+    *found = cc_compile_find(model, &(struct cc_options){.cache = compiler->cache}, &error);
     return *found < 0 ? e5_fail_errno(*found, &error) : E5RT_OK;
 }
 

@@ -202,7 +202,7 @@ void svc_work_do(const struct svc_work *work, struct svc_work_result *result)
     case SVC_WORK_FIND: find(work, result); break;
     case SVC_WORK_PURGE:
     case SVC_WORK_PURGE_ALL: purge(work, result); break;
-    case SVC_WORK_TIDY: cc_cache_trim(CACHE, CC_CACHE_BYTES_DEFAULT, NULL); break;
+    case SVC_WORK_TIDY: cc_cache_trim(CACHE, cc_cache_limit(NULL), NULL); break;
     }
 }
 

@@ -4,37 +4,68 @@
  * printed is what is there. Another process may change the cache between the two calls that list it, so the
  * second count is the one that is used.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "compiler/compile.h"
 #include "tool/json.h"
 #include "tool/tool.h"
 
 const char tool_cache_help[] =
-    "anemone cache list|remove KEY|clear|trim BYTES [--json]\n\n"
+    "anemone cache ls|rm|gc [words] [--json]\n\n"
     "Compiled bundles are kept under the SHA-256 of their network, their weights and the compiler.\n\n"
-    "  list         every entry, the last used first\n"
-    "  remove KEY   drops one entry; the first characters of its key are enough\n"
-    "  clear        drops all entries, and what has the name of one and is not one\n"
-    "  trim BYTES   drops the least recently used until at most BYTES are kept; suffixes K, M, G\n\n"
-    "clear and trim also drop folders that an interrupted compilation left. The cache only saves time:\n"
+    "  ls                  every entry, the last used first: key, bytes, last use, and the file that was\n"
+    "                      compiled, where the entry states it\n"
+    "  rm KEY ...          drops these entries; the first characters of a key are enough\n"
+    "  rm --all            drops all entries, and what has the name of one and is not one\n"
+    "  gc [--limit BYTES]  drops the least recently used until at most BYTES are kept; suffixes K, M, G.\n"
+    "                      Without --limit the cache's own limit\n\n"
+    "list, remove KEY, clear and trim BYTES are older words for ls, rm KEY, rm --all and gc --limit\n"
+    "BYTES.\n\n"
+    "rm --all and gc also drop folders that an interrupted compilation left. The cache only saves time:\n"
     "where it cannot be read or written, models are compiled in memory, with a message. It is in\n"
-    "$XDG_CACHE_HOME/anemone, or in ~/.cache/anemone, and is trimmed to 2 GiB by itself.\n\n"
-    "  anemone cache trim 500M\n";
+    "$XDG_CACHE_HOME/anemone, or in ~/.cache/anemone. After a compilation it is trimmed to its limit, which\n"
+    "is 2 GiB or what ANEMONE_CACHE_BYTES says (a number of bytes; suffixes K, M, G).\n\n"
+    "  anemone cache gc --limit 500M\n";
 
 #define PATH_BYTES 4096u
 #define KEY_MIN    4u
+#define WORDS_MAX  256u
+
+enum action { LIST, REMOVE, REMOVE_ALL, TRIM };
+
+/* The words that choose an action; of `least` to `most` words that follow. */
+static const struct {
+    const char *word;
+    enum action action;
+    unsigned least, most;
+} actions[] = {
+    {"ls", LIST, 0, 0},
+    {"list", LIST, 0, 0},
+    {"rm", REMOVE, 0, WORDS_MAX}, /* none with --all */
+    {"remove", REMOVE, 1, WORDS_MAX},
+    {"clear", REMOVE_ALL, 0, 0},
+    {"gc", TRIM, 0, 0},
+    {"trim", TRIM, 1, 1},
+};
+
+struct order {
+    enum action action;
+    const char *const *keys;
+    unsigned key_count;
+    uint64_t limit;
+    bool as_json;
+};
 
 struct cache {
     char folder[PATH_BYTES];
     struct cc_cache_entry *entry;
     size_t count;
+    uint64_t bytes;
 };
 
 static bool fail(const struct base_error *error)
@@ -65,35 +96,37 @@ static bool read_cache(struct cache *cache)
         return fail(&error);
     if ((size_t)count < cache->count)
         cache->count = (size_t)count;
+    for (size_t i = 0; i < cache->count; i++)
+        cache->bytes += cache->entry[i].bytes;
     return true;
 }
 
-static void print_json(const struct cache *cache)
+static void print_json(const struct cache *cache, uint64_t removed)
 {
-    uint64_t bytes = 0;
     struct json json;
 
     json_begin(&json, stdout);
     json_string(&json, "folder", cache->folder);
     json_array(&json, "entries");
     for (size_t i = 0; i < cache->count; i++) {
-        bytes += cache->entry[i].bytes;
+        const struct cc_cache_entry *entry = &cache->entry[i];
+
         json_object(&json, NULL);
-        json_string(&json, "key", cache->entry[i].key);
-        json_number(&json, "bytes", cache->entry[i].bytes);
-        json_number(&json, "used", cache->entry[i].used > 0 ? (uint64_t)cache->entry[i].used : 0);
+        json_string(&json, "key", entry->key);
+        json_number(&json, "bytes", entry->bytes);
+        json_number(&json, "used", entry->used > 0 ? (uint64_t)entry->used : 0);
+        json_string(&json, "model", entry->model);
         json_object_end(&json);
     }
     json_array_end(&json);
-    json_number(&json, "bytes", bytes);
-    json_number(&json, "limit", CC_CACHE_BYTES_DEFAULT);
+    json_number(&json, "bytes", cache->bytes);
+    json_number(&json, "limit", cc_cache_limit(NULL));
+    json_number(&json, "removed_bytes", removed);
     json_end(&json);
 }
 
 static void print_text(const struct cache *cache)
 {
-    uint64_t bytes = 0;
-
     for (size_t i = 0; i < cache->count; i++) {
         time_t used = (time_t)cache->entry[i].used;
         char when[32] = "";
@@ -101,11 +134,11 @@ static void print_text(const struct cache *cache)
 
         if (localtime_r(&used, &tm))
             strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
-        printf("%s  %12" PRIu64 "  %s\n", cache->entry[i].key, cache->entry[i].bytes, when);
-        bytes += cache->entry[i].bytes;
+        printf("%s  %12" PRIu64 "  %s  %s\n", cache->entry[i].key, cache->entry[i].bytes, when,
+               cache->entry[i].model[0] ? cache->entry[i].model : "-");
     }
-    printf("%zu %s, %" PRIu64 " bytes in %s\n", cache->count, cache->count == 1 ? "entry" : "entries", bytes,
-           cache->folder);
+    printf("%zu %s, %" PRIu64 " bytes in %s; the limit is %" PRIu64 " bytes\n", cache->count,
+           cache->count == 1 ? "entry" : "entries", cache->bytes, cache->folder, cc_cache_limit(NULL));
 }
 
 /* The one entry whose key begins so. */
@@ -132,86 +165,112 @@ static const char *find_key(const struct cache *cache, const char *word)
     return found;
 }
 
-static bool take_bytes(const char *word, uint64_t *bytes)
+/* All keys are found before the first entry is removed; two words may name one entry. */
+static bool remove_keys(const struct cache *cache, const char *const *words, unsigned count)
 {
-    static const char units[] = "KMG";
-    const char *unit;
-    char *end;
+    const char *keys[WORDS_MAX];
+    struct base_error error = {{0}};
 
-    errno = 0;
-    *bytes = strtoull(word, &end, 10);
-    unit = *end ? strchr(units, *end) : NULL;
-    if (unit && !end[1]) {
-        unsigned shift = 10 * (unsigned)(unit - units + 1);
-
-        if (*bytes <= UINT64_MAX >> shift) {
-            *bytes <<= shift;
-            end++;
-        }
+    for (unsigned i = 0; i < count; i++) {
+        keys[i] = find_key(cache, words[i]);
+        if (!keys[i])
+            return false;
     }
-    if (!errno && word[0] >= '0' && word[0] <= '9' && !*end)
-        return true;
-    tool_say("%s is not a number of bytes.", word);
-    return false;
-}
+    for (unsigned i = 0; i < count; i++) {
+        bool again = false;
 
-static bool remove_key(const struct cache *cache, const char *word)
-{
-    struct base_error error = {{0}};
-    const char *key = word ? find_key(cache, word) : NULL;
-
-    if (word && !key)
-        return false;
-    return !cc_cache_remove(cache->folder, key, &error) || fail(&error);
-}
-
-static bool act(const struct cache *cache, const char *const *words, uint64_t bytes)
-{
-    struct base_error error = {{0}};
-
-    if (!strcmp(words[0], "remove"))
-        return remove_key(cache, words[1]);
-    if (!strcmp(words[0], "clear"))
-        return remove_key(cache, NULL);
-    if (!strcmp(words[0], "trim"))
-        return !cc_cache_trim(cache->folder, bytes, &error) || fail(&error);
+        for (unsigned j = 0; j < i; j++)
+            again = again || keys[j] == keys[i];
+        if (!again && cc_cache_remove(cache->folder, keys[i], &error))
+            return fail(&error);
+    }
     return true;
 }
 
-static int go(const char *const *words, uint64_t bytes, bool as_json)
+static bool act(const struct cache *cache, const struct order *order)
+{
+    struct base_error error = {{0}};
+
+    switch (order->action) {
+    case LIST: return true;
+    case REMOVE: return remove_keys(cache, order->keys, order->key_count);
+    case REMOVE_ALL: return !cc_cache_remove(cache->folder, NULL, &error) || fail(&error);
+    case TRIM: return !cc_cache_trim(cache->folder, order->limit, &error) || fail(&error);
+    }
+    return true;
+}
+
+static int go(const struct order *order)
 {
     struct cache cache;
-    bool good = read_cache(&cache) && act(&cache, words, bytes);
+    bool good = read_cache(&cache) && act(&cache, order);
+    uint64_t before = cache.bytes;
 
-    if (good && strcmp(words[0], "list") != 0) {
+    if (good && order->action != LIST) {
         base_free(cache.entry);
         good = read_cache(&cache);
     }
-    if (good && as_json)
-        print_json(&cache);
+    if (good && order->as_json)
+        print_json(&cache, before > cache.bytes ? before - cache.bytes : 0);
     else if (good)
         print_text(&cache);
     base_free(cache.entry);
     return good ? TOOL_OK : TOOL_FAILURE;
 }
 
+static bool usage(void)
+{
+    fputs(tool_cache_help, stderr);
+    return false;
+}
+
+static bool take_limit(struct order *order, const char *word)
+{
+    struct base_error error = {{0}};
+
+    if (!word) {
+        order->limit = cc_cache_limit(&error);
+        return !error.text[0] || fail(&error);
+    }
+    if (cc_cache_bytes(word, &order->limit))
+        return true;
+    tool_say("%s is not a number of bytes.", word);
+    return false;
+}
+
+/* `words` has the action, then its words. */
+static bool take_order(struct order *order, const char *const *words, unsigned count, bool all,
+                       const char *limit)
+{
+    unsigned row = 0, rest = count ? count - 1 : 0;
+
+    while (row < BASE_COUNT_OF(actions) && (!count || strcmp(words[0], actions[row].word) != 0))
+        row++;
+    if (row == BASE_COUNT_OF(actions) || rest < actions[row].least || rest > actions[row].most)
+        return usage();
+    order->action = actions[row].action;
+    order->keys = words + 1;
+    order->key_count = rest;
+    if (order->action == TRIM)
+        return !all && !(limit && rest) ? take_limit(order, rest ? words[1] : limit) : usage();
+    if (limit || (all && order->action != REMOVE) || (order->action == REMOVE && all == (rest != 0)))
+        return usage();
+    if (all)
+        order->action = REMOVE_ALL;
+    return true;
+}
+
 int tool_cache(int argc, char **argv)
 {
-    bool as_json = false, one, two;
-    const struct tool_option options[] = {{"json", &as_json, NULL}, {0}};
-    const char *words[2];
-    uint64_t bytes = 0;
+    struct order order = {.as_json = false};
+    bool all = false;
+    const char *words[WORDS_MAX + 1], *limit = NULL;
+    const struct tool_option options[] = {
+        {"json", &order.as_json, NULL}, {"all", &all, NULL}, {"limit", NULL, &limit}, {0}};
     unsigned count;
 
-    if (!tool_words(argc, argv, options, words, 2, &count))
+    if (!tool_words(argc, argv, options, words, WORDS_MAX + 1, &count) ||
+        !take_order(&order, words, count, all, limit))
         return TOOL_USAGE;
-    one = count == 1 && (!strcmp(words[0], "list") || !strcmp(words[0], "clear"));
-    two = count == 2 && (!strcmp(words[0], "remove") || !strcmp(words[0], "trim"));
-    if (!one && !two) {
-        fputs(tool_cache_help, stderr);
-        return TOOL_USAGE;
-    }
-    if (two && !strcmp(words[0], "trim") && !take_bytes(words[1], &bytes))
-        return TOOL_USAGE;
-    return go(words, bytes, as_json);
+    return go(&order);
 }

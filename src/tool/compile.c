@@ -7,20 +7,33 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
-#include "base/alloc.h"
+#include "tool/hwx.h"
 #include "tool/json.h"
+#include "tool/progress.h"
+#include "tool/report.h"
 #include "tool/tool.h"
 
 const char tool_compile_help[] =
-    "anemone compile MODEL [--output NAME.bundle] [--report] [--force] [--json]\n\n"
+    "anemone compile MODEL [--output NAME.bundle] [--hwx FILE.hwx] [--report] [--html FILE]\n"
+    "                [--force] [--json]\n"
+    "anemone compile --list [--json]\n\n"
     "Compiles a .mil file into a bundle in the cache and says whether the cache had it already, under\n"
     "which key, and how long it took. MODEL may also be a bundle, which is then checked. A compiled\n"
     "program (.hwx, .anec) is not compiled again: `anemone run` takes it.\n\n"
     "  --output NAME.bundle  also writes the bundle there; a bundle that is there is replaced, anything\n"
     "                        else is refused and stays as it is\n"
-    "  --report              one line per operation: what it was compiled to\n"
+    "  --hwx FILE.hwx        also writes the program as an image, which `anemone run` and `anemone inspect`\n"
+    "                        take; its ports are fp16 with four axes\n"
+    "  --report              a table of the model's nodes: where each runs (engine, fused into another,\n"
+    "                        merged into another's weights, alias, folded, host, dead), as which\n"
+    "                        descriptors, why, what it costs by the model of an M1 Max, bytes of\n"
+    "                        constants; and the sum with the dispatch, on an M1 and an M1 Max\n"
+    "  --html FILE           the report as one HTML file: the graph coloured by where and shaded by cost,\n"
+    "                        details of each node, a table by cost; needs no server and no network\n"
     "  --force               compiles even when the cache has it\n"
+    "  --list                every operator that is accepted: its form, what it is composed of, its limits\n"
     "  --json                the same as JSON\n\n"
     "The cache is $XDG_CACHE_HOME/anemone, or ~/.cache/anemone; see `anemone cache`. Where it cannot be\n"
     "used the bundle is made in memory, and a message says why it is not kept.\n\n"
@@ -40,8 +53,8 @@ static void print_json(const char *model, const struct cc_bundle *bundle, const 
     json_number(&json, "descriptors", report->descriptors);
     json_number(&json, "weights_bytes", report->weights_bytes);
     json_number(&json, "intermediate_bytes", report->intermediate_bytes);
-    if (report->text)
-        json_string(&json, "report", report->text);
+    if (report->placement)
+        tool_report_json(&json, report->placement);
     json_end(&json);
 }
 
@@ -54,42 +67,70 @@ static void print_text(const struct cc_bundle *bundle, const struct cc_report *r
     printf("descriptors   %u\n", report->descriptors);
     printf("weights       %" PRIu64 " bytes\n", report->weights_bytes);
     printf("intermediate  %" PRIu64 " bytes\n", report->intermediate_bytes);
-    if (report->text)
-        printf("\n%s", report->text);
+    if (report->placement) {
+        putchar('\n');
+        tool_report_print(report->placement);
+    }
 }
 
 int tool_compile(int argc, char **argv)
 {
     struct cc_options wanted = {0};
-    bool as_json = false;
+    const char *model, *hwx = NULL, *html = NULL;
+    bool as_json = false, list = false, good;
     const struct tool_option options[] = {{"json", &as_json, NULL},
                                           {"report", &wanted.report, NULL},
                                           {"force", &wanted.force, NULL},
                                           {"output", NULL, &wanted.output},
+                                          {"hwx", NULL, &hwx},
+                                          {"list", &list, NULL},
+                                          {"html", NULL, &html},
                                           {0}};
     struct base_error error = {{0}};
     struct cc_bundle bundle = {0};
     struct cc_report report = {0};
-    const char *model;
     unsigned count;
+    int status;
 
     if (!tool_words(argc, argv, options, &model, 1, &count))
         return TOOL_USAGE;
-    if (count != 1) {
+    if (list && !count) {
+        if (as_json)
+            tool_operators_json();
+        else
+            tool_operators_print();
+        return TOOL_OK;
+    }
+    if (list || count != 1) {
         fputs(tool_compile_help, stderr);
         return TOOL_USAGE;
     }
-    if (cc_compile(model, &wanted, &bundle, &report, &error)) {
+    if ((hwx && !strcmp(hwx, "-")) || (html && !strcmp(html, "-"))) {
+        tool_say("--%s takes the name of a file: stdout is for the results.",
+                 hwx && !strcmp(hwx, "-") ? "hwx" : "html");
+        return TOOL_USAGE;
+    }
+    wanted.report |= html != NULL;
+    tool_progress_begin();
+    status = cc_compile(model, &wanted, &bundle, &report, &error);
+    tool_progress_end();
+    if (status) {
         tool_say("%s", error.text);
         return TOOL_FAILURE;
     }
     if (report.trouble.text[0])
         tool_say("%s", report.trouble.text);
-    if (as_json)
+    good = !hwx || tool_hwx_write(&bundle, hwx);
+    if (good && as_json)
         print_json(model, &bundle, &report);
-    else
+    else if (good)
         print_text(&bundle, &report);
-    base_free(report.text);
+    if (good && wanted.report && !report.placement)
+        tool_say("%s: it is compiled already, and a bundle does not say what its nodes were; give the model.",
+                 model);
+    if (good && html)
+        good = report.placement && tool_report_html(html, model, report.placement);
+    cc_placement_destroy(report.placement);
     cc_bundle_release(&bundle);
-    return TOOL_OK;
+    return good ? TOOL_OK : TOOL_FAILURE;
 }

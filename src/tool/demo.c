@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `anemone demo`: the whole machine for a newcomer. It boots, keeps a state on the engine across dispatches,
- * runs the small network of the guide's chapter 2 and shows where the time of one dispatch goes.
+ * runs the small network of the guide's chapter 2, shows where the time of one dispatch goes, and reads
+ * digits.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -20,8 +21,8 @@
 const char tool_demo_help[] =
     "anemone demo [--bare] [--core native|emulated] [--trace]\n\n"
     "Boots the machine and shows its handshakes, keeps an accumulator on the engine across four\n"
-    "dispatches, runs a small network (3x3 convolution, relu, mean) and checks it, and shows where\n"
-    "the time of a dispatch goes. Leaves no files behind.\n\n"
+    "dispatches, runs a small network (3x3 convolution, relu, mean) and checks it, shows where the time\n"
+    "of a dispatch goes, and reads handwritten digits. Leaves no files behind.\n\n"
     "  --bare       only the silicon: a page table, one assembled descriptor, a task queue\n"
     "  --core CORE  emulated: executes the firmware's image; native (default): as it was compiled in\n"
     "  --trace      also every event of the machine, on stderr\n";
@@ -248,7 +249,7 @@ static bool show(const struct tool_demo_models *models, uint32_t core, bool trac
         return false;
     good = tool_model_open(models->network, &model) && infer(&model, machine);
     tool_model_close(&model);
-    return good;
+    return good && tool_demo_digits(models->folder);
 }
 
 int tool_demo(int argc, char **argv)

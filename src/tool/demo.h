@@ -6,6 +6,7 @@
 #include <anemone/machine.h>
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* The bare machine; an exit status. */
@@ -24,6 +25,12 @@ enum { DEMO_CHANNELS = 8, DEMO_SIDE = 16, DEMO_KERNEL = 3, DEMO_PIXELS = DEMO_SI
 int tool_demo_input(unsigned channel, unsigned row, unsigned column);
 /* The mean times DEMO_PIXELS, by plain sums of whole numbers: exact. */
 int tool_demo_expected(unsigned channel);
+
+/* The digit recogniser of examples/digits, in that folder: some digits drawn, all judged. */
+bool tool_demo_digits(const char *folder);
+/* Its files, bytes of the command. */
+extern const char tool_digits_mil[], tool_digits_weights[], tool_digits_samples[];
+extern const size_t tool_digits_mil_bytes, tool_digits_weights_bytes, tool_digits_samples_bytes;
 
 /* The accumulator: state + x, over this many elements. */
 enum { DEMO_STATE = 256 };

@@ -2,6 +2,7 @@
 #include "tool/json.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/quote.h"
@@ -91,6 +92,15 @@ void json_real(struct json *json, const char *name, double value)
 {
     lead(json, name);
     fprintf(json->file, "%.3f", value);
+}
+
+void json_float(struct json *json, const char *name, double value)
+{
+    lead(json, name);
+    if (isfinite(value))
+        fprintf(json->file, "%.9g", value);
+    else
+        fputs("null", json->file);
 }
 
 void json_bool(struct json *json, const char *name, bool value)

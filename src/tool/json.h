@@ -25,7 +25,8 @@ void json_array(struct json *json, const char *name);
 void json_array_end(struct json *json);
 void json_string(struct json *json, const char *name, const char *value);
 void json_number(struct json *json, const char *name, uint64_t value);
-void json_real(struct json *json, const char *name, double value); /* three places; finite */
+void json_real(struct json *json, const char *name, double value);  /* three places; finite */
+void json_float(struct json *json, const char *name, double value); /* nine digits; null if not finite */
 void json_bool(struct json *json, const char *name, bool value);
 
 #endif

@@ -21,6 +21,7 @@ static const struct tool_verb verbs[] = {
     {"spec", "every number of the machine: selectors, registers, commands, limits", tool_spec_help,
      tool_spec},
     {"compile", "a network becomes a bundle, in the cache", tool_compile_help, tool_compile},
+    {"compare", "where a network's numbers are lost, node by node", tool_compare_help, tool_compare},
     {"run", "a model with tensors in and tensors out", tool_run_help, tool_run},
     {"accel", "a Linux program for the engine's driver, unmodified", tool_accel_help, tool_accel},
     {"serve", "one machine for many processes: the service with its broker", tool_serve_help, tool_serve},

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "tool/latency.h"
+#include "tool/progress.h"
 #include "tool/tool.h"
 
 bool tool_e5rt_said(int64_t status, const char *what)
@@ -119,9 +121,16 @@ static bool bind_all(struct tool_model *model, const char *path)
 static bool compile(struct tool_model *model, const char *path)
 {
     e5rt_e5_compiler_t compiler = NULL;
-    bool good = tool_e5rt_said(e5rt_e5_compiler_create(&compiler), path) &&
-                tool_e5rt_said(e5rt_e5_compiler_compile(compiler, path, NULL, &model->library), path);
+    bool good = tool_e5rt_said(e5rt_e5_compiler_create(&compiler), path);
 
+    if (good) {
+        int64_t status;
+
+        tool_progress_begin();
+        status = e5rt_e5_compiler_compile(compiler, path, NULL, &model->library);
+        tool_progress_end();
+        good = tool_e5rt_said(status, path);
+    }
     if (good && e5rt_get_last_warning_message()[0])
         tool_say("%s", e5rt_get_last_warning_message());
     if (compiler)
@@ -152,9 +161,17 @@ static bool make_operation(struct tool_model *model, const char *path)
 
 bool tool_model_open(const char *path, struct tool_model *model)
 {
+    uint64_t begin = tool_latency_now_ns(), compiled;
+
     *model = (struct tool_model){0};
-    return compile(model, path) && make_operation(model, path) && bind_all(model, path) &&
-           tool_e5rt_said(e5rt_execution_stream_create(&model->stream), path) &&
+    if (!compile(model, path))
+        return false;
+    compiled = tool_latency_now_ns();
+    model->compile_ns = compiled - begin;
+    if (!make_operation(model, path))
+        return false;
+    model->load_ns = tool_latency_now_ns() - compiled;
+    return bind_all(model, path) && tool_e5rt_said(e5rt_execution_stream_create(&model->stream), path) &&
            tool_e5rt_said(e5rt_execution_stream_encode_operation(model->stream, model->operation), path);
 }
 

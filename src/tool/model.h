@@ -28,6 +28,7 @@ struct tool_model {
     e5rt_program_function_t function;
     e5rt_execution_stream_operation_t operation;
     e5rt_execution_stream_t stream;
+    uint64_t compile_ns, load_ns; /* wall time of the two; of a compiled program the first reads it */
     unsigned ports;
     struct tool_port port[TOOL_MODEL_PORTS_MAX]; /* inputs, then outputs */
 };

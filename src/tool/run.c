@@ -13,8 +13,10 @@
 
 #include "protocol/timing.h"
 #include "tool/fault.h"
+#include "tool/image_input.h"
 #include "tool/latency.h"
 #include "tool/model.h"
+#include "tool/ranking.h"
 #include "tool/stages.h"
 #include "tool/tensor.h"
 #include "tool/tool.h"
@@ -22,16 +24,28 @@
 
 const char tool_run_help[] =
     "anemone run MODEL --input NAME=FILE.npy ... --output NAME=FILE.npy ...\n"
+    "anemone run MODEL --image PICTURE [--labels FILE] [--top N] ...\n"
     "            [--repeat N] [--numerics m1|m1-exact|ieee] [--threads N] [--core native|emulated]\n"
     "            [--firmware FILE] [--timing m1|none] [--trace FILE] [--json]\n\n"
-    "Runs a model once and writes its outputs. MODEL is a .mil file, a bundle folder or a compiled\n"
+    "Runs a model once, writes its outputs, and shows what a classifier says. MODEL is a .mil file, a bundle folder or a compiled\n"
     "program (.hwx or .anec; the ports of an .anec are x0, x1, ... and y0, y1, ...). Tensors are .npy\n"
     "files, fp16, fp32, uint8, int8 or bool (a uint8 of 0 or 1), in C order, of the port's shape (or of\n"
     "that shape without its ones); they are converted to the port's type, without loss when that is an\n"
     "integer, and outputs have it.\n\n"
     "  --input NAME=FILE   once for every input of the model; - is stdin\n"
     "  --output NAME=FILE  for each output that is wanted; - is stdout\n"
-    "  --repeat N          dispatches N times and measures; the outputs are those of the last\n"
+    "  --image FILE        a PNG or JPEG for the only input that is left; NAME=FILE for the input NAME\n"
+    "  --fit FIT           stretch (default): all of the picture; crop: its centre, in proportion\n"
+    "  --range RANGE       what white becomes, before mean and std: 1 (default; 255 for integers) or 255\n"
+    "  --mean M[,M,M]      subtracted, for all channels or for each, in the input's order; 0\n"
+    "  --std S[,S,S]       then divided by; 1\n"
+    "  --layout LAYOUT     auto (default: by the input's shape), nchw or nhwc\n"
+    "  --bgr               blue first\n"
+    "  --labels FILE       one name per class, a line each\n"
+    "  --top N             the N largest values of the output that has one per class, with bars; 5 with\n"
+    "                      --image or --labels\n"
+    "  --repeat N          dispatches N times and measures: compiling, loading, the first dispatch, and the\n"
+    "                      warm ones after it, apart; the outputs are those of the last\n"
     "  --numerics POLICY   m1 (default): the engine's edges; ieee: without them; m1-exact: with the\n"
     "                      engine's accumulator too, slow\n"
     "  --threads N         worker threads of the engine, 1 to 64; results do not depend on it\n"
@@ -42,12 +56,14 @@ const char tool_run_help[] =
     "                      the engine's cost and the delays of interrupts\n"
     "  --trace FILE        every event of the machine; FILE.json opens in a trace viewer, FILE.bin is\n"
     "                      read by `anemone trace`\n"
-    "  --json              what happened, with latency_us, stages and m1_estimate_us\n\n"
+    "  --json              what happened, with compile_ms, load_ms, first_dispatch_us, latency_us (of the\n"
+    "                      warm dispatches; of the only one without --repeat), stages, m1_estimate_us\n\n"
     "ANEMONE_NUMERICS, ANEMONE_THREADS, ANEMONE_CORE, ANEMONE_FIRMWARE, ANEMONE_TIMING and\n"
     "ANEMONE_TRACE are used for options that are not given.\n\n"
     "Where a service runs (anemone serve) the model runs there, and options about the machine are refused;\n"
     "ANEMONE_SERVICE=none in the environment gives the run a machine of its own.\n\n"
-    "  anemone run net.mil --input x=in.npy --output y=out.npy --repeat 100 --json\n";
+    "  anemone run net.mil --input x=in.npy --output y=out.npy --repeat 100 --json\n"
+    "  anemone run net.onnx --image cat.png --labels names.txt --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225\n";
 
 #define SHAPE_TEXT 128u
 
@@ -66,13 +82,20 @@ struct run {
     bool as_json;
     uint32_t repeat;
     struct bindings in, out;
+    struct tool_image_input image;
+    uint32_t top;            /* 0: no ranking */
+    const char *labels_file; /* NULL: none */
+    struct tool_labels labels;
+    bool ranked;
+    struct tool_ranking ranking;
     struct ane_machine_config config;
     struct ane_machine *machine;
     const char *own_option; /* one that concerns a machine of this process; NULL: none is given */
     const char *service;    /* that serves this process; NULL: it has a machine of its own */
     struct trace_file trace;
     struct tool_model model;
-    struct tool_stages stages; /* in a served process the percentiles alone */
+    double first_us;           /* wall time of the first dispatch */
+    struct tool_stages stages; /* of the warm ones; in a served process the percentiles alone */
 };
 
 static bool add_binding(struct bindings *bindings, const char *option, const char *word)
@@ -202,6 +225,19 @@ static bool check_stdout(const struct run *run)
     return true;
 }
 
+/* Labels and a picture mean that the largest values are wanted. */
+static bool take_ranking(struct run *run, const struct tool_image_words *image, const char *labels,
+                         const char *top)
+{
+    if (!tool_image_input_take(image, &run->image) ||
+        (top && !tool_number("--top", top, 1, TOOL_RANKING_MAX, &run->top)))
+        return false;
+    if (!run->top && (labels || image->image))
+        run->top = TOOL_RANKING_DEFAULT;
+    run->labels_file = labels;
+    return true;
+}
+
 static bool take_words(struct run *run, int argc, char **argv, const char **model, const char **trace)
 {
     struct setting numerics = {"--numerics", "ANEMONE_NUMERICS", NULL},
@@ -209,16 +245,18 @@ static bool take_words(struct run *run, int argc, char **argv, const char **mode
                    firmware = {"--firmware", "ANEMONE_FIRMWARE", NULL},
                    timing = {"--timing", "ANEMONE_TIMING", NULL}, traced = {"--trace", "ANEMONE_TRACE", NULL};
     const struct setting *const own[] = {&numerics, &threads, &core, &firmware, &timing, &traced, NULL};
-    const char *repeat = NULL;
-    const struct tool_option options[] = {{"json", &run->as_json, NULL},
-                                          {"repeat", NULL, &repeat},
-                                          {"numerics", NULL, &numerics.given},
-                                          {"threads", NULL, &threads.given},
-                                          {"core", NULL, &core.given},
-                                          {"firmware", NULL, &firmware.given},
-                                          {"timing", NULL, &timing.given},
-                                          {"trace", NULL, &traced.given},
-                                          {0}};
+    struct tool_image_words image = {0};
+    const char *repeat = NULL, *labels = NULL, *top = NULL;
+    const struct tool_option options[] = {
+        {"json", &run->as_json, NULL},       {"image", NULL, &image.image},
+        {"fit", NULL, &image.fit},           {"range", NULL, &image.range},
+        {"mean", NULL, &image.mean},         {"std", NULL, &image.std},
+        {"layout", NULL, &image.layout},     {"bgr", &image.bgr, NULL},
+        {"labels", NULL, &labels},           {"top", NULL, &top},
+        {"repeat", NULL, &repeat},           {"numerics", NULL, &numerics.given},
+        {"threads", NULL, &threads.given},   {"core", NULL, &core.given},
+        {"firmware", NULL, &firmware.given}, {"timing", NULL, &timing.given},
+        {"trace", NULL, &traced.given},      {0}};
     unsigned count;
 
     if (!take_bindings(&argc, argv, "input", &run->in) || !take_bindings(&argc, argv, "output", &run->out) ||
@@ -232,7 +270,7 @@ static bool take_words(struct run *run, int argc, char **argv, const char **mode
     *trace = setting_value(&traced);
     run->config.firmware_image = setting_value(&firmware);
     return take_numerics(&numerics, run) && take_core(&core, run) && take_timing(&timing, run) &&
-           check_stdout(run) && take_threads(&threads, run) &&
+           check_stdout(run) && take_threads(&threads, run) && take_ranking(run, &image, labels, top) &&
            (!repeat || tool_number("--repeat", repeat, 1, TOOL_REPEAT_MAX, &run->repeat));
 }
 
@@ -259,6 +297,17 @@ static struct tool_port *find_port(struct tool_model *model, bool output, const 
     return port;
 }
 
+static bool read_image(struct run *run, bool *given)
+{
+    const char *file;
+    struct tool_port *port = tool_image_input_port(&run->image, &run->model, given, &file);
+
+    if (!port)
+        return false;
+    given[port - run->model.port] = true;
+    return tool_image_input_fill(&run->image, port, file);
+}
+
 static bool read_inputs(struct run *run)
 {
     bool given[TOOL_MODEL_PORTS_MAX] = {0};
@@ -277,6 +326,8 @@ static bool read_inputs(struct run *run)
         if (!tool_tensor_read(port, run->in.row[i].file))
             return false;
     }
+    if (run->image.image && !read_image(run, given))
+        return false;
     for (unsigned i = 0; i < run->model.ports; i++) {
         const struct tool_port *port = &run->model.port[i];
         char shape[SHAPE_TEXT];
@@ -297,6 +348,17 @@ static const char *file_of(struct run *run, const struct tool_port *port)
         if (tool_model_port(&run->model, true, run->out.row[i].name, run->out.row[i].length) == port)
             return run->out.row[i].file;
     return NULL;
+}
+
+/* Labels were asked for, so a model without classes is a failure; with a picture alone it is not. */
+static bool rank(struct run *run)
+{
+    const struct tool_port *port = run->top ? tool_ranking_port(&run->model) : NULL;
+
+    if (port)
+        run->ranked =
+            tool_ranking_make(port, run->top, run->labels_file ? &run->labels : NULL, &run->ranking);
+    return run->ranked || !run->labels_file;
 }
 
 static bool write_outputs(struct run *run)
@@ -342,7 +404,12 @@ static void print_json(struct run *run, const char *model)
         json_object_end(&json);
     }
     json_array_end(&json);
+    if (run->ranked)
+        tool_ranking_json(&json, &run->ranking);
     json_number(&json, "repeat", run->repeat);
+    json_real(&json, "compile_ms", (double)run->model.compile_ns / 1e6);
+    json_real(&json, "load_ms", (double)run->model.load_ns / 1e6);
+    json_real(&json, "first_dispatch_us", run->first_us);
     if (run->service) {
         json_string(&json, "service", run->service);
         tool_stages_latency_json(&json, &run->stages);
@@ -368,8 +435,14 @@ static void print_text(struct run *run)
                    tool_shape_text(&port->shape, shape, sizeof(shape)), file ? "  -> " : "  not written",
                    file ? file : "");
     }
+    if (run->ranked) {
+        putchar('\n');
+        tool_ranking_print(&run->ranking);
+    }
     if (run->repeat > 1) {
-        printf("\n%u dispatches: p10 %.2f us, p50 %.2f us, p90 %.2f us wall time\n\n", run->repeat,
+        printf("\ncompile %.3f ms, load %.3f ms, first dispatch %.2f us\n",
+               (double)run->model.compile_ns / 1e6, (double)run->model.load_ns / 1e6, run->first_us);
+        printf("%u warm dispatches: p10 %.2f us, p50 %.2f us, p90 %.2f us wall time\n\n", run->repeat - 1,
                run->stages.p10, run->stages.p50, run->stages.p90);
         if (!run->service)
             tool_stages_print(&run->stages);
@@ -407,6 +480,22 @@ static void explain_failure(struct run *run, const char *model)
                  model);
 }
 
+/* The first of several dispatches; one alone is measured as if it were warm. */
+static bool dispatch_first(struct run *run)
+{
+    uint64_t begin = tool_latency_now_ns();
+
+    if (run->repeat > 1 && !tool_model_run(&run->model))
+        return false;
+    run->first_us = (double)(tool_latency_now_ns() - begin) / 1e3;
+    return true;
+}
+
+static uint32_t warm_count(const struct run *run)
+{
+    return run->repeat > 1 ? run->repeat - 1 : 1;
+}
+
 /* The machine is the service's: its stages and faults are not this process's to see. */
 static bool go_served(struct run *run, const char *model)
 {
@@ -419,9 +508,11 @@ static bool go_served(struct run *run, const char *model)
         return false;
     }
     if (!tool_model_open(model, &run->model) || !read_inputs(run) || !check_outputs(run) ||
-        !tool_latency_measure(tool_model_run, &run->model, run->repeat, &whole))
+        !dispatch_first(run) || !tool_latency_measure(tool_model_run, &run->model, warm_count(run), &whole))
         return false;
     run->stages = (struct tool_stages){.p10 = whole.p10, .p50 = whole.p50, .p90 = whole.p90};
+    if (run->repeat == 1)
+        run->first_us = whole.p50;
     return write_outputs(run);
 }
 
@@ -440,9 +531,13 @@ static bool go(struct run *run, const char *model)
     }
     if (!tool_model_open(model, &run->model) || !read_inputs(run) || !check_outputs(run))
         return false;
-    if (tool_stages_measure(run->machine, run->config.timing ? 0 : PR_TIMING_CALL_ADDS_NS, tool_model_run,
-                            &run->model, run->repeat, &run->stages))
+    if (dispatch_first(run) &&
+        tool_stages_measure(run->machine, run->config.timing ? 0 : PR_TIMING_CALL_ADDS_NS, tool_model_run,
+                            &run->model, warm_count(run), &run->stages)) {
+        if (run->repeat == 1)
+            run->first_us = run->stages.p50;
         return write_outputs(run);
+    }
     explain_failure(run, model);
     return false;
 }
@@ -477,12 +572,14 @@ int tool_run(int argc, char **argv)
         return TOOL_USAGE;
     if (trace && !open_trace(&run, trace))
         return TOOL_FAILURE;
-    good = go(&run, model);
+    good =
+        (!run.labels_file || tool_labels_read(run.labels_file, &run.labels)) && go(&run, model) && rank(&run);
     if (good && run.as_json)
         print_json(&run, model);
     else if (good)
         print_text(&run);
     tool_model_close(&run.model);
+    tool_labels_free(&run.labels);
     good = end_trace(&run, trace) && good;
     return good ? TOOL_OK : TOOL_FAILURE;
 }

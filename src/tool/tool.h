@@ -42,12 +42,17 @@ uint8_t *tool_file_read(const char *path, size_t limit, size_t *size);
 /* False after saying why. */
 bool tool_file_write(const char *path, const void *bytes, size_t size);
 
+/* `compile --list`: every operator that the compiler takes. */
+void tool_operators_print(void);
+void tool_operators_json(void);
+
 int tool_accel(int argc, char **argv);
 int tool_assemble(int argc, char **argv);
 int tool_bench(int argc, char **argv);
 int tool_broker(int argc, char **argv);
 int tool_cache(int argc, char **argv);
 int tool_check(int argc, char **argv);
+int tool_compare(int argc, char **argv);
 int tool_compile(int argc, char **argv);
 int tool_compiler(int argc, char **argv);
 int tool_demo(int argc, char **argv);
@@ -61,8 +66,8 @@ int tool_top(int argc, char **argv);
 int tool_trace(int argc, char **argv);
 
 extern const char tool_accel_help[], tool_assemble_help[], tool_bench_help[], tool_broker_help[],
-    tool_cache_help[], tool_check_help[], tool_compile_help[], tool_compiler_help[], tool_demo_help[],
-    tool_doctor_help[], tool_info_help[], tool_inspect_help[], tool_run_help[], tool_serve_help[],
-    tool_spec_help[], tool_top_help[], tool_trace_help[];
+    tool_cache_help[], tool_check_help[], tool_compare_help[], tool_compile_help[], tool_compiler_help[],
+    tool_demo_help[], tool_doctor_help[], tool_info_help[], tool_inspect_help[], tool_run_help[],
+    tool_serve_help[], tool_spec_help[], tool_top_help[], tool_trace_help[];
 
 #endif

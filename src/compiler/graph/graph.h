@@ -22,6 +22,9 @@
  * 2. Constants have no axis limits.
  */
 #define CC_TENSOR_BYTES_MAX (2ull << 30) /* one tensor; also all weights of a program together */
+/* What a descriptor can say of a window: Px and Py have five bits, Sx and Sy two. */
+#define CC_PAD_MAX    31u
+#define CC_STRIDE_MAX 3u
 
 enum cc_type { CC_FP16, CC_FP32, CC_INT32, CC_BOOL };
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/progress.h"
 
 uint32_t cc_rewrite_value(struct cc_rewrite *r, uint32_t old)
 {
@@ -171,10 +172,13 @@ static void rewrite_op(struct cc_rewrite *r, const struct cc_op *op, cc_rewrite_
         return;
     if (op->kind == CC_OP_INPUT) {
         number = cc_graph_add_op(g, op->kind, op->name, op->line);
-        if (number < 0)
+        if (number < 0) {
             r->to.status = base_fail(r->to.error, -number, "There is no memory for `%.64s`.", op->name);
-        else
-            g->op[number].output = r->map[op->output] - 1;
+            return;
+        }
+        g->op[number].column = op->column;
+        g->op[number].origin = op->origin;
+        g->op[number].output = r->map[op->output] - 1;
         return;
     }
     r->to.name = op->name;
@@ -222,8 +226,10 @@ int cc_rewrite(struct cc_graph **graph, cc_rewrite_op *replace, const void *cont
         r.to.status = base_fail(error, ENOMEM, "There is no memory for a graph of %u values.", from->values);
     } else {
         count_uses(from, uses, maker);
-        for (uint32_t i = 0; i < from->ops && !r.to.status; i++)
+        for (uint32_t i = 0; i < from->ops && !r.to.status; i++) {
+            base_progress_step(i, from->ops);
             rewrite_op(&r, &from->op[i], replace, &any);
+        }
         if (!r.to.status && copy_outputs(&r) && !r.to.status)
             r.to.status = base_fail(error, ENOMEM, "There is no memory for the outputs of a graph.");
     }

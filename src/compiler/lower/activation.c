@@ -110,7 +110,9 @@ bool cc_activation_table(const struct cc_op *op, struct cc_table *table, uint16_
             return true;
         }
     if (op->kind == CC_OP_ELU)
-        *table = cc_table_elu(op->a.alpha);
+        *table = cc_table_elu(op->a.alpha, 1);
+    else if (op->kind == CC_OP_SELU)
+        *table = cc_table_elu(op->a.alpha * op->a.beta, op->a.beta);
     else if (pieces_of(op, &pieces))
         *table = cc_table_pieces(&pieces);
     else

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state of one lowering. Aliases are followed to their root for everything that concerns memory; the
- * shape is the value's own. A refusal is a phrase until cc_refusal_locate makes a sentence of it, once. The
- * report is optional: when its memory runs out it ends, and the lowering goes on.
+ * shape is the value's own. A refusal is a phrase until cc_refusal_locate makes a sentence of it, once.
  */
 #include "compiler/lower/context.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
 
@@ -75,32 +73,6 @@ int cc_grow(const struct cc_lowering *l, void **array, uint32_t *capacity, uint6
     *array = larger;
     *capacity = (uint32_t)wanted;
     return 0;
-}
-
-void cc_note(struct cc_lowering *l, const char *format, ...)
-{
-    char text[256];
-    size_t length;
-    char *longer;
-    va_list args;
-
-    if (!l->reports)
-        return;
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    length = strlen(text);
-    if (l->report_length + length + 1 > l->report_capacity) {
-        l->report_capacity = 2 * l->report_capacity + length + 256;
-        longer = base_realloc(l->program->report, l->report_capacity);
-        if (!longer) {
-            l->reports = false;
-            return;
-        }
-        l->program->report = longer;
-    }
-    memcpy(l->program->report + l->report_length, text, length + 1);
-    l->report_length += length;
 }
 
 const struct cc_value *cc_value_of(const struct cc_lowering *l, uint32_t value)

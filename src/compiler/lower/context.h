@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state of one lowering: what is known about each value and each operation of the graph, the intermediate
- * buffers, and the program under construction. Nothing here belongs to the operation that is being lowered;
- * that is an argument.
+ * buffers, and the program under construction. Families get the operation that
+ * they lower as an argument.
  */
 #ifndef COMPILER_LOWER_CONTEXT_H
 #define COMPILER_LOWER_CONTEXT_H
@@ -29,6 +29,7 @@ struct cc_step {
     bool relu; /* a ReLU is fused into it */
     const struct cc_op *activation; /* one activation table that is fused into it; NULL: none */
     uint32_t output;                /* its value, or that of the operation that is fused into it */
+    uint32_t into;                  /* the operation that it is fused into, number + 1; 0: none */
 };
 
 struct cc_buffer {
@@ -48,8 +49,7 @@ struct cc_lowering {
     unsigned flags;      /* enum cc_lower_flag */
     uint32_t *blob_slot; /* hash table over program->blob: number + 1, or 0; see cc_constant */
     uint32_t blob_slots; /* a power of two, more than twice the blobs; 0: no table yet */
-    bool reports;
-    size_t report_length, report_capacity;
+    uint32_t under_way; /* the operation that is being lowered, number + 1, for the makers of records */
     struct base_error *reason; /* of the last cc_refuse */
     struct base_error *error;  /* the caller's */
 };
@@ -67,8 +67,6 @@ int cc_refuse_at(const struct cc_lowering *l, const struct cc_op *op, const char
 int cc_refusal_locate(const struct cc_lowering *l, const struct cc_op *op, int status);
 int cc_no_memory(const struct cc_lowering *l);
 
-/* A line of the report, if one was asked for. */
-void cc_note(struct cc_lowering *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Makes an array hold `more` elements after `count`. */
 int cc_grow(const struct cc_lowering *l, void **array, uint32_t *capacity, uint64_t count, uint64_t more,
             size_t size);

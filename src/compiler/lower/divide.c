@@ -94,6 +94,20 @@ static int floor_by_number(struct cc_lowering *l, const struct cc_view *x, float
     return status ? status : cc_emit_planar(l, &(struct cc_planar){.op = PR_PE_ADD}, &whole, &correction, y);
 }
 
+/* x - number * floor(x / number): nothing is rounded before the end. */
+static int remainder_by_number(struct cc_lowering *l, const struct cc_view *x, float number,
+                               const struct cc_view *y)
+{
+    struct cc_view whole;
+    int status = cc_view_scratch(l, y->extent, &whole);
+
+    if (!status)
+        status = floor_by_number(l, x, number, &whole);
+    return status
+               ? status
+               : cc_emit_planar(l, &(struct cc_planar){.pre_scale = cc_half_of_float(-number)}, &whole, x, y);
+}
+
 /* Tensors of one shape that follow each other in a buffer. */
 struct planes {
     struct cc_view first;
@@ -158,6 +172,7 @@ struct division {
     struct planes remainders; /* of the guesses */
     /* Of 512 times the divisor: finite for every divisor but 0, and exact enough for large ones. */
     struct cc_view inverse;
+    struct cc_view sign; /* of the divisor */
 };
 enum { DIVISOR, DIVIDEND, OPERANDS };
 enum { ABOVE, MIDDLE, BELOW, ONE, GUESSES, REMAINDERS = ONE };
@@ -206,7 +221,7 @@ static int open_division(struct cc_lowering *l, const struct cc_view *x, const s
     struct cc_planar sign_of = {
         .compare = PR_PE_GREATER, .flags = PR_E5_SUBTRACT1, .scale = PR_HALF_MINUS_TWO, .bias = PR_HALF_ONE};
     struct cc_table reciprocal = cc_table_curve(CC_CURVE_RECIPROCAL);
-    struct cc_view size, dividend, ones, sign, one;
+    struct cc_view size, dividend, ones, one;
     int status = open_planes(l, extent, OPERANDS, &d->operands);
 
     if (!status)
@@ -214,7 +229,7 @@ static int open_division(struct cc_lowering *l, const struct cc_view *x, const s
     if (!status)
         status = open_planes(l, extent, REMAINDERS, &d->remainders);
     if (!status)
-        status = cc_view_scratch(l, divisor->extent, &sign);
+        status = cc_view_scratch(l, divisor->extent, &d->sign);
     if (!status)
         status = cc_view_scalar(l, PR_HALF_ONE, &one);
     if (!status)
@@ -226,9 +241,9 @@ static int open_division(struct cc_lowering *l, const struct cc_view *x, const s
     ones = plane(&d->guesses, ONE);
     status = cc_emit_planar(l, &(struct cc_planar){.flags = PR_E5_ABS}, divisor, NULL, &size);
     if (!status)
-        status = cc_emit_planar(l, &sign_of, divisor, NULL, &sign);
+        status = cc_emit_planar(l, &sign_of, divisor, NULL, &d->sign);
     if (!status)
-        status = product(l, x, &sign, &dividend);
+        status = product(l, x, &d->sign, &dividend);
     if (!status)
         status = cc_emit_planar(l, &(struct cc_planar){.op = PR_PE_ADD}, &one, NULL, &ones);
     return status ? status
@@ -264,45 +279,93 @@ static int guess(struct cc_lowering *l, const struct division *d)
  * Counts how many of n - 1, n and n + 1 are not above the quotient: those with a remainder >= 0. The guess n
  * is between floor - 1 and floor + 2, so the floor is n - 2 plus that count.
  */
+static int count_below(struct cc_lowering *l, const struct division *d, struct cc_view *number)
+{
+    struct pr_e5_record count = cc_record(PR_E5_REDUCE);
+    struct cc_view middle = plane(&d->guesses, MIDDLE), neighbour;
+    int status = cc_view_scratch(l, middle.extent, number);
+
+    for (uint32_t i = ABOVE; i <= BELOW && !status; i++) {
+        neighbour = plane(&d->guesses, i);
+        if (i != MIDDLE)
+            status =
+                cc_emit_planar(l, &(struct cc_planar){.bias = i == ABOVE ? PR_HALF_MINUS_ONE : PR_HALF_ONE},
+                               &middle, NULL, &neighbour);
+        if (!status)
+            status = remainder_of(l, d, i);
+    }
+    count.compare = PR_PE_GREATER_EQUAL;
+    count.src[0] = d->remainders.first.at;
+    count.src[0].row = d->remainders.bytes;
+    return status ? status : reduce_planes(l, count, REMAINDERS, number);
+}
+
 static int floor_by_tensor(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *divisor,
                            const struct cc_view *y)
 {
-    struct pr_e5_record count = cc_record(PR_E5_REDUCE);
-    struct cc_view middle, neighbour, number;
+    const struct cc_planar floor = {.flags = PR_E5_SUBTRACT1, .bias = PR_HALF_MINUS_TWO};
+    struct cc_view middle, number;
     struct division d;
     int status = open_division(l, x, divisor, y->extent, &d);
 
     if (!status)
         status = guess(l, &d);
     if (!status)
-        status = cc_view_scratch(l, y->extent, &number);
+        status = count_below(l, &d, &number);
     if (status)
         return status;
     middle = plane(&d.guesses, MIDDLE);
-    for (uint32_t i = ABOVE; i <= BELOW && !status; i++) {
-        neighbour = plane(&d.guesses, i);
-        if (i != MIDDLE)
-            status =
-                cc_emit_planar(l, &(struct cc_planar){.bias = i == ABOVE ? PR_HALF_MINUS_ONE : PR_HALF_ONE},
-                               &middle, NULL, &neighbour);
-        if (!status)
-            status = remainder_of(l, &d, i);
-    }
-    count.compare = PR_PE_GREATER_EQUAL;
-    count.src[0] = d.remainders.first.at;
-    count.src[0].row = d.remainders.bytes;
+    return cc_emit_planar(l, &floor, &middle, &number, y);
+}
+
+/* The remainder of the floor, as that of any other guess; then the sign of the divisor. */
+static int remainder_by_tensor(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *divisor,
+                               const struct cc_view *y)
+{
+    const struct cc_planar minus_floor = {.flags = PR_E5_SUBTRACT2, .bias = PR_HALF_TWO};
+    struct cc_view middle, number, minus, remainder;
+    struct division d;
+    int status = open_division(l, x, divisor, y->extent, &d);
+
     if (!status)
-        status = reduce_planes(l, count, REMAINDERS, &number);
-    return status
-               ? status
-               : cc_emit_planar(l, &(struct cc_planar){.flags = PR_E5_SUBTRACT1, .bias = PR_HALF_MINUS_TWO},
-                                &middle, &number, y);
+        status = guess(l, &d);
+    if (!status)
+        status = count_below(l, &d, &number);
+    if (status)
+        return status;
+    middle = plane(&d.guesses, MIDDLE);
+    minus = plane(&d.guesses, ABOVE);
+    remainder = plane(&d.remainders, ABOVE);
+    status = cc_emit_planar(l, &minus_floor, &middle, &number, &minus);
+    if (!status)
+        status = remainder_of(l, &d, ABOVE);
+    return status ? status : product(l, &remainder, &d.sign, y);
+}
+
+/* Division by a constant scalar. */
+static int by_number(struct cc_lowering *l, enum cc_op_kind kind, const struct cc_view *x, float number,
+                     const struct cc_view *y)
+{
+    switch (kind) {
+    case CC_OP_FLOOR_DIV: return floor_by_number(l, x, number, y);
+    case CC_OP_MOD: return remainder_by_number(l, x, number, y);
+    default: return divide_by_number(l, x, number, y);
+    }
+}
+
+static int by_tensor(struct cc_lowering *l, enum cc_op_kind kind, const struct cc_view *x,
+                     const struct cc_view *divisor, const struct cc_view *y)
+{
+    switch (kind) {
+    case CC_OP_FLOOR_DIV: return floor_by_tensor(l, x, divisor, y);
+    case CC_OP_MOD: return remainder_by_tensor(l, x, divisor, y);
+    default: return divide(l, x, divisor, y);
+    }
 }
 
 int cc_lower_divide(struct cc_lowering *l, const struct cc_step *step)
 {
     const struct cc_op *op = step->op;
-    bool floors = op->kind == CC_OP_FLOOR_DIV;
     struct cc_view x, divisor, y;
     float number = 1;
     int status = cc_view_result(l, step->output, &y);
@@ -314,9 +377,7 @@ int cc_lower_divide(struct cc_lowering *l, const struct cc_step *step)
     if (status)
         return status;
     if (divides_by_number(l, op->input[1], &number))
-        return floors ? floor_by_number(l, &x, number, &y) : divide_by_number(l, &x, number, &y);
+        return by_number(l, op->kind, &x, number, &y);
     status = cc_view_source(l, op->input[1], &divisor);
-    if (status)
-        return status;
-    return floors ? floor_by_tensor(l, &x, &divisor, &y) : divide(l, &x, &divisor, &y);
+    return status ? status : by_tensor(l, op->kind, &x, &divisor, &y);
 }

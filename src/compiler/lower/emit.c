@@ -39,9 +39,15 @@ int cc_emit(struct cc_lowering *l, const struct pr_e5_record *record)
         return cc_refuse(l, "the program needs more than %u descriptors", PR_E5_RECORDS_MAX);
     status = cc_grow(l, &array, &p->record_capacity, p->records, 1, sizeof(*p->record));
     p->record = array;
+    array = p->maker;
     if (!status)
-        p->record[p->records++] = *record;
-    return status;
+        status = cc_grow(l, &array, &p->maker_capacity, p->records, 1, sizeof(*p->maker));
+    p->maker = array;
+    if (status)
+        return status;
+    p->maker[p->records] = l->under_way;
+    p->record[p->records++] = *record;
+    return 0;
 }
 
 /* The stride of an operand, in bytes, along an axis of the record. */

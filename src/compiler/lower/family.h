@@ -6,7 +6,7 @@
 #include "compiler/lower/context.h"
 
 int cc_lower_elementwise(struct cc_lowering *l, const struct cc_step *step);
-int cc_lower_divide(struct cc_lowering *l, const struct cc_step *step); /* real_div, floor_div */
+int cc_lower_divide(struct cc_lowering *l, const struct cc_step *step); /* real_div, floor_div, mod */
 int cc_lower_power(struct cc_lowering *l, const struct cc_step *step);
 int cc_lower_logic(struct cc_lowering *l, const struct cc_step *step); /* comparisons, logical_*, select */
 int cc_lower_relu(struct cc_lowering *l, const struct cc_step *step);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/progress.h"
 #include "compiler/lower/family.h"
 #include "compiler/lower/neural.h"
 #include "compiler/lower/pass.h"
@@ -93,7 +94,6 @@ static int copy_outputs(struct cc_lowering *l)
         to = cc_output_port(g->inputs + i, &layout);
         if (!status)
             status = cc_emit_copy(l, g->output[i], &to, NULL);
-        cc_note(l, "%s: output, copied\n", cc_value_of(l, g->output[i])->name);
     }
     return cc_refusal_locate(l, NULL, status);
 }
@@ -107,7 +107,8 @@ static int lower_op(struct cc_lowering *l, const struct cc_step *step)
     case CC_OP_MAXIMUM:
     case CC_OP_MINIMUM: return cc_lower_elementwise(l, step);
     case CC_OP_REAL_DIV:
-    case CC_OP_FLOOR_DIV: return cc_lower_divide(l, step);
+    case CC_OP_FLOOR_DIV:
+    case CC_OP_MOD: return cc_lower_divide(l, step);
     case CC_OP_POW: return cc_lower_power(l, step);
     case CC_OP_RELU: return cc_lower_relu(l, step);
     case CC_OP_CONV: return cc_lower_conv(l, step);
@@ -117,7 +118,8 @@ static int lower_op(struct cc_lowering *l, const struct cc_step *step)
     case CC_OP_MATMUL: return cc_lower_matmul(l, step);
     case CC_OP_SOFTMAX: return cc_lower_softmax(l, step);
     case CC_OP_LAYER_NORM:
-    case CC_OP_INSTANCE_NORM: return cc_lower_norm(l, step);
+    case CC_OP_INSTANCE_NORM:
+    case CC_OP_L2_NORM: return cc_lower_norm(l, step);
     case CC_OP_BATCH_NORM: return cc_lower_batch_norm(l, step);
     case CC_OP_SELECT: return cc_lower_logic(l, step);
 #define X(id, name, inputs) case CC_OP_##id:
@@ -137,27 +139,73 @@ static int lower_op(struct cc_lowering *l, const struct cc_step *step)
     }
 }
 
+static bool is_layout(enum cc_op_kind kind)
+{
+    switch (kind) {
+#define X(id, name, inputs) case CC_OP_##id:
+        CC_OPS_LAYOUT(X)
+#undef X
+        return true;
+    default: return false;
+    }
+}
+
+/* Operations that compute have at most the axes of a descriptor; cc_pass_rank sees to it. */
+static int check_rank(const struct cc_lowering *l, const struct cc_op *op)
+{
+    uint32_t rank = cc_value_of(l, op->output)->rank;
+
+    for (uint32_t i = 0; i < op->inputs; i++)
+        if (cc_value_of(l, op->input[i])->rank > rank)
+            rank = cc_value_of(l, op->input[i])->rank;
+    if (rank <= CC_AXES || is_layout(op->kind))
+        return 0;
+    return cc_refuse(l, "rank %u; the engine computes with at most %u axes (N, C, H, W)", rank, CC_AXES);
+}
+
 static int lower_ops(struct cc_lowering *l)
 {
     for (uint32_t i = 0; i < l->graph->ops; i++) {
         const struct cc_step *step = &l->step[l->order[i]];
-        uint32_t before = l->program->records;
         int status;
 
+        base_progress_step(i, l->graph->ops);
         if (!step->live || step->skip)
             continue;
-        status = lower_op(l, step);
+        l->under_way = l->order[i] + 1;
+        status = check_rank(l, step->op);
+        if (!status)
+            status = lower_op(l, step);
         if (status)
             return cc_refusal_locate(l, step->op, status);
         l->program->operations++;
-        cc_note(l, "%s: %s%s%s -> %u descriptor%s\n", step->op->name, cc_op_name(step->op->kind),
-                step->activation || step->relu ? " + " : "",
-                step->activation ? cc_op_name(step->activation->kind)
-                : step->relu     ? "relu"
-                                 : "",
-                l->program->records - before, l->program->records - before == 1 ? "" : "s");
     }
+    l->under_way = 0;
     return copy_outputs(l);
+}
+
+/* Uses are counted at the root, so an alias is needed if that is. */
+static struct cc_outcome outcome_of(const struct cc_lowering *l, const struct cc_step *step)
+{
+    enum cc_op_kind kind = step->op->kind;
+
+    if (step->into)
+        return (struct cc_outcome){.fate = CC_FATE_FUSED, .into = step->into - 1};
+    if (kind == CC_OP_INPUT || kind == CC_OP_CONST || !l->tensor[cc_root(l, step->op->output)].uses)
+        return (struct cc_outcome){.fate = CC_FATE_NONE};
+    return (struct cc_outcome){.fate = step->skip ? CC_FATE_ALIAS : CC_FATE_RECORDS};
+}
+
+static int note_outcomes(struct cc_lowering *l)
+{
+    struct cc_outcome *outcome = base_alloc_array(l->graph->ops ? l->graph->ops : 1, sizeof(*outcome));
+
+    if (!outcome)
+        return cc_no_memory(l);
+    for (uint32_t i = 0; i < l->graph->ops; i++)
+        outcome[i] = outcome_of(l, &l->step[i]);
+    l->program->outcome = outcome;
+    return 0;
 }
 
 static int run(struct cc_lowering *l)
@@ -168,6 +216,7 @@ static int run(struct cc_lowering *l)
     if (strlen(name) >= sizeof(l->program->function))
         return cc_refuse_at(l, NULL, "The function's name has more than %u characters", PR_E5_NAME_BYTES - 1);
     memcpy(l->program->function, name, strlen(name) + 1);
+    base_progress_phase("lower");
     status = cc_pass_casts(l);
     if (!status)
         status = cc_pass_live(l);
@@ -188,11 +237,7 @@ int cc_lower(const struct cc_graph *graph, unsigned flags, struct cc_program **p
              struct base_error *error)
 {
     struct base_error reason = {{0}};
-    struct cc_lowering l = {.graph = graph,
-                            .flags = flags,
-                            .reports = flags & CC_LOWER_REPORT,
-                            .reason = &reason,
-                            .error = error};
+    struct cc_lowering l = {.graph = graph, .flags = flags, .reason = &reason, .error = error};
     int status;
 
     l.tensor = base_alloc_array(graph->values ? graph->values : 1, sizeof(*l.tensor));
@@ -203,6 +248,8 @@ int cc_lower(const struct cc_graph *graph, unsigned flags, struct cc_program **p
         status = cc_no_memory(&l);
     else
         status = run(&l);
+    if (!status && (flags & CC_LOWER_REPORT))
+        status = note_outcomes(&l);
     for (uint32_t i = 0; l.tensor && i < graph->values; i++)
         base_free(l.tensor[i].owned);
     base_free(l.tensor);
@@ -225,6 +272,7 @@ void cc_program_destroy(struct cc_program *program)
     base_free(program->record);
     base_free(program->constant);
     base_free(program->blob);
-    base_free(program->report);
+    base_free(program->maker);
+    base_free(program->outcome);
     base_free(program);
 }

@@ -9,10 +9,6 @@
 #include "compiler/lower/emit.h"
 #include "compiler/lower/tables.h"
 
-/* What a descriptor can say of a window: Px and Py have five bits, Sx and Sy two. */
-#define CC_PAD_MAX    31u
-#define CC_STRIDE_MAX 3u
-
 /* `batches` tasks with the same kernel. */
 struct cc_mac {
     struct pr_e5_operand src, dst; /* of batch 0 */

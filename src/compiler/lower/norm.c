@@ -246,6 +246,30 @@ static int normalize(struct cc_lowering *l, float epsilon, const struct planes *
     return status ? status : emit_planes(l, affine, &p->x, to);
 }
 
+/* x / sqrt(sum x^2 + epsilon) of each plane. */
+static int unit_planes(struct cc_lowering *l, float epsilon, const struct planes *p)
+{
+    struct pr_e5_record root = cc_record(PR_E5_REDUCE);
+    bool bounded = epsilon_is_lost(epsilon);
+    struct cc_view scalars, first, second;
+    int status = open_scalars(l, p, &scalars);
+
+    if (status)
+        return status;
+    first = scalar_row(&scalars, 0);
+    second = scalar_row(&scalars, 1);
+    root.op = PR_PE_REDUCE_SUM;
+    root.elementwise = PR_PE_SQUARE_OF_SUM;
+    root.function = PR_PE_RSQRT;
+    root.epsilon = cc_half_of_float(epsilon);
+    status = emit_planes(l, root, &p->x, &first);
+    if (!status && bounded)
+        status = bound_roots(l, epsilon, &first, &second);
+    return status ? status
+                  : cc_emit_planar(l, &(struct cc_planar){.op = PR_PE_MUL}, &p->x, bounded ? &second : &first,
+                                   &p->y);
+}
+
 /* A constant's elements, `width` of them on each row. */
 static int constant_rows(struct cc_lowering *l, const uint16_t *values, uint32_t rows, uint32_t width,
                          struct cc_view *view)
@@ -363,13 +387,17 @@ int cc_lower_norm(struct cc_lowering *l, const struct cc_step *step)
 
     if (op->kind == CC_OP_INSTANCE_NORM)
         axes = (1u << rank) - 4;
+    if (op->kind == CC_OP_L2_NORM)
+        axes = (1u << rank) - 2;
     if (!status)
         status = cc_view_result(l, step->output, &y);
     if (!status)
         status = open_planes(l, engine_axes(l, op, axes), &x, &y, &p);
     if (!status && p.moved && op->kind == CC_OP_INSTANCE_NORM)
         status = cc_refuse(l, "its axes after the second are not the last axes of the tensor");
-    if (!status)
+    if (!status && op->kind == CC_OP_L2_NORM)
+        status = unit_planes(l, op->a.epsilon, &p);
+    else if (!status)
         status = op->a.weight || op->a.bias ? norm_with_parameters(l, op, &p, &y)
                                             : normalize(l, op->a.epsilon, &p, &p.y);
     return status ? status : close_planes(l, &p);

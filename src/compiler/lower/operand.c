@@ -17,15 +17,12 @@ _Static_assert(CC_HASH_BYTES == crypto_hash_sha256_BYTES, "a blob is named by it
 int cc_layout_of(const struct cc_lowering *l, uint32_t value, struct cc_layout *layout)
 {
     const struct cc_value *v = cc_value_of(l, value);
-    uint32_t extent[4] = {1, 1, 1, 1};
+    uint32_t extent[CC_AXES] = {1, 1, 1, 1};
     uint64_t bytes;
 
     *layout = (struct cc_layout){0};
-    if (v->rank > 4)
-        return cc_refuse(l, "`%.64s` has rank %u; the engine's tensors have at most 4 axes here (N, C, H, W)",
-                         v->name, v->rank);
     for (uint32_t i = 0; i < v->rank; i++)
-        extent[4 - v->rank + i] = v->dim[i];
+        extent[i + CC_AXES < v->rank ? 0 : i + CC_AXES - v->rank] *= v->dim[i];
     layout->n = extent[0];
     layout->c = extent[1];
     layout->h = extent[2];

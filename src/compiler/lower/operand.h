@@ -8,8 +8,8 @@
 enum { CC_AXES = 4, CC_ELEMENT = 2 /* bytes */ };
 
 /*
- * A tensor in the engine's layout: right-aligned to n, c, h, w; rows begin on 64-byte boundaries, no other
- * gaps.
+ * A tensor in the engine's layout: right-aligned to n, c, h, w, where the first two axes of rank 5 are one;
+ * rows begin on 64-byte boundaries, no other gaps.
  */
 struct cc_layout {
     uint32_t n, c, h, w;

@@ -4,33 +4,28 @@
  * constants are converted to fp16; any other operand must be fp16 or bool. Arithmetic in another type is
  * refused.
  */
-#include <string.h>
-
 #include "base/alloc.h"
+#include "compiler/graph/build.h"
 #include "compiler/half.h"
 #include "compiler/lower/operand.h"
 #include "compiler/lower/pass.h"
 
+/* Numbers and booleans become fp16; integers are never operands of the engine. */
 static int take_constant(struct cc_lowering *l, uint32_t value)
 {
     const struct cc_value *v = cc_value_of(l, value);
     struct cc_tensor *tensor = &l->tensor[value];
-    size_t count;
+    uint64_t count = cc_value_elements(v);
 
     if (v->type == CC_FP16)
         tensor->data = v->data;
-    if (v->type != CC_FP32)
+    if (v->type != CC_FP32 && v->type != CC_BOOL)
         return 0;
-    count = v->bytes / sizeof(float);
     tensor->owned = base_alloc_array(count, sizeof(*tensor->owned));
     if (!tensor->owned)
         return cc_no_memory(l);
-    for (size_t i = 0; i < count; i++) {
-        float element;
-
-        memcpy(&element, (const uint8_t *)v->data + i * sizeof(element), sizeof(element));
-        tensor->owned[i] = cc_half_of_float(element);
-    }
+    for (uint64_t i = 0; i < count; i++)
+        tensor->owned[i] = cc_half_of_float((float)cc_value_number(v, i));
     tensor->data = tensor->owned;
     return 0;
 }
@@ -44,7 +39,7 @@ static bool is_alias(const struct cc_lowering *l, const struct cc_op *op)
         return false;
     x = cc_value_of(l, op->input[0]);
     y = cc_value_of(l, op->output);
-    return x->rank <= CC_AXES && y->rank <= CC_AXES && x->type == CC_FP16 &&
+    return (x->type == CC_FP16 || x->type == CC_BOOL || cc_is_constant(l, op->input[0])) &&
            (x->rank ? x->dim[x->rank - 1] : 1) == (y->rank ? y->dim[y->rank - 1] : 1);
 }
 
@@ -53,7 +48,7 @@ static int check_types(const struct cc_lowering *l, const struct cc_op *op)
     for (uint32_t i = 0; i < op->inputs; i++) {
         const struct cc_value *v = cc_value_of(l, op->input[i]);
 
-        if (v->type != CC_FP16 && v->type != CC_BOOL)
+        if (v->type != CC_FP16 && v->type != CC_BOOL && !l->tensor[op->input[i]].data)
             return cc_refuse_at(l, op, "`%.64s` is %s and the engine computes in fp16; cast it first",
                                 v->name, cc_type_name(v->type));
     }

@@ -72,8 +72,7 @@ int cc_pass_fuse(struct cc_lowering *l)
         before->output = op->output;
         l->tensor[op->output].producer = (uint32_t)(before - l->step) + 1;
         l->step[i].skip = true;
-        cc_note(l, "%s: %s -> fused into %s\n", op->name, cc_op_name(op->kind),
-                l->graph->op[before - l->step].name);
+        l->step[i].into = (uint32_t)(before - l->step) + 1;
     }
     return 0;
 }

@@ -151,6 +151,35 @@ static struct how how_of(const struct cc_op *op, uint32_t count)
     return how;
 }
 
+/* Divides an axis that is too long for its place: the rest goes to another place, which is free. */
+static void divide_axis(struct axis *axis, uint32_t limit, struct axis *free_place)
+{
+    if (axis->extent <= limit || axis->extent % limit || free_place->extent > 1)
+        return;
+    *free_place = (struct axis){.extent = axis->extent / limit, .src = axis->src * limit, .reduced = true};
+    axis->extent = limit;
+}
+
+/* Cuts the kept axes where a descriptor takes fewer channels or groups. */
+static int emit_kept(struct cc_lowering *l, struct pr_e5_record r)
+{
+    const struct pr_e5_record whole = r;
+    uint32_t step = r.flags & PR_E5_OUT_TRANSPOSE ? ELEMENT : r.dst.plane;
+    int status = 0;
+
+    for (uint32_t g = 0; g < whole.in[CC_G] && !status; g += CC_GROUPS_CUT) {
+        r.in[CC_G] = r.out[CC_G] = whole.in[CC_G] - g < CC_GROUPS_CUT ? whole.in[CC_G] - g : CC_GROUPS_CUT;
+        for (uint32_t c = 0; c < whole.in[CC_C] && !status; c += PR_CHANNELS_MAX) {
+            r.in[CC_C] = r.out[CC_C] =
+                whole.in[CC_C] - c < PR_CHANNELS_MAX ? whole.in[CC_C] - c : PR_CHANNELS_MAX;
+            r.src[0].offset = whole.src[0].offset + g * whole.src[0].group + c * whole.src[0].plane;
+            r.dst.offset = whole.dst.offset + g * whole.dst.group + c * step;
+            status = cc_emit(l, &r);
+        }
+    }
+    return status;
+}
+
 /* One reduction. The contiguous axis of the source, if there is one, is reduced. */
 static int emit_reduction(struct cc_lowering *l, const struct cc_op *op, struct axes axes,
                           const struct how *how, const struct pr_e5_operand *from,
@@ -166,7 +195,15 @@ static int emit_reduction(struct cc_lowering *l, const struct cc_op *op, struct 
     d = take_axis(&axes, true, true, 0);
     c = take_axis(&axes, false, false, transposed ? ELEMENT : 0);
     g = take_axis(&axes, false, false, 0);
+    divide_axis(&w, PR_WIDTH_MAX, &h);
+    divide_axis(&h, PR_HEIGHT_MAX, &d);
+    /* A descriptor takes more channels than groups. */
+    if (!transposed && g.extent > c.extent) {
+        struct axis more = g;
 
+        g = c;
+        c = more;
+    }
     if (axes.count || d.extent > PR_DEPTH_MAX)
         return cc_refuse(
             l, "axes 0x%x of this shape need more than one reduction; reduce neighbouring axes first",
@@ -191,7 +228,7 @@ static int emit_reduction(struct cc_lowering *l, const struct cc_op *op, struct 
     r.dst.plane = transposed ? 0 : c.dst;
     r.dst.group = g.dst;
     r.flags = transposed ? PR_E5_OUT_TRANSPOSE : 0;
-    return cc_emit(l, &r);
+    return emit_kept(l, r);
 }
 
 /*
@@ -245,7 +282,7 @@ static int emit_transpose(struct cc_lowering *l, struct axes *axes, const struct
         rest[i]->src = stride;
         stride *= rest[i]->extent;
     }
-    return cc_emit(l, &r);
+    return cc_emit_cut(l, &r);
 }
 
 /* Every reduced axis has length 1: the elements only move to the result's strides. */
@@ -270,7 +307,7 @@ static int emit_move(struct cc_lowering *l, struct axes *axes, const struct pr_e
     r.dst.row = h.dst;
     r.dst.plane = c.dst;
     r.dst.group = g.dst;
-    return cc_emit(l, &r);
+    return cc_emit_cut(l, &r);
 }
 
 static int emit_all(struct cc_lowering *l, const struct cc_op *op, const struct axis all[AXES],

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The knots of sigmoid, tanh, gelu, silu, exp2, sqrt, rsqrt, reciprocal, log2, sign, frac and trunc are those
- * of public programs. Those of erf are ours, in the form of tanh.
+ * of public programs. Those of erf, elu, sine and arc are ours, in the form of public tables.
  */
 #include "compiler/lower/tables.h"
 
@@ -160,18 +160,53 @@ struct cc_table cc_table_not_zero(uint16_t value)
     return levels(value, value);
 }
 
-struct cc_table cc_table_elu(float alpha)
+struct cc_table cc_table_elu(float alpha, float slope)
 {
     enum { SPACING_LOG2 = 2, LOWEST = 8 };
+    const uint16_t infinite = slope < 0 ? PR_HALF_MINUS_INFINITE : PR_HALF_INFINITE;
     struct cc_table table = {
-        {cc_half_of_float(-LOWEST), PR_HALF_INFINITE, cc_half_of_float(-alpha), PR_HALF_INFINITE}};
+        {cc_half_of_float(-LOWEST), PR_HALF_INFINITE, cc_half_of_float(-alpha), infinite}};
 
     for (int i = 0; i < KNOTS; i++)
         table.half[PR_AT_KNOTS + i] =
             cc_half_of_float(alpha * expm1f((float)i / (1 << SPACING_LOG2) - (float)LOWEST));
     table.half[PR_AT_LOW_SLOPE + 1] = cc_half_of_float(-alpha);
-    table.half[PR_AT_LOW_SLOPE + 2] = PR_HALF_ONE;
+    table.half[PR_AT_LOW_SLOPE + 2] = cc_half_of_float(slope);
     table.half[PR_AT_SHIFT] = SPACING_LOG2;
     table.half[PR_AT_CODE] = CODE_BELOW_ZERO;
     return table;
+}
+
+/* An odd table of f at the places i / 2^spacing, with its value at the last one beyond it. */
+static struct cc_table odd_table(double (*f)(double), int spacing)
+{
+    struct cc_table table = {{0, cc_half_of_float(ldexpf(KNOTS - 1, -spacing))}};
+
+    for (int i = 0; i < KNOTS; i++)
+        table.half[PR_AT_KNOTS + i] = cc_half_of_float((float)f(ldexp(i, -spacing)));
+    table.half[PR_AT_BELOW] = table.half[PR_AT_KNOTS];
+    table.half[PR_AT_ABOVE] = table.half[PR_AT_KNOTS + KNOTS - 1];
+    table.half[PR_AT_SHIFT] = (uint16_t)spacing;
+    table.half[PR_AT_CODE] = CODE_ODD;
+    return table;
+}
+
+struct cc_table cc_table_sine(void)
+{
+    return odd_table(sin, 4);
+}
+
+struct cc_table cc_table_arc(void)
+{
+    return odd_table(atan, 5);
+}
+
+static double rest_of_arc(double x)
+{
+    return atan(1) - atan(x);
+}
+
+struct cc_table cc_table_arc_rest(void)
+{
+    return odd_table(rest_of_arc, 5);
 }

@@ -53,9 +53,13 @@ struct cc_table cc_table_step(enum cc_step_kind kind);
 struct cc_table cc_table_not_zero(uint16_t value);
 
 /*
- * alpha (e^x - 1) below zero, x above. The knots are ours: a public program has this form, with the constants
- * of selu.
+ * alpha (e^x - 1) below zero, slope x above. The knots are ours: a public program has this form, with the
+ * constants of selu.
  */
-struct cc_table cc_table_elu(float alpha);
+struct cc_table cc_table_elu(float alpha, float slope);
+/* Odd ones with our knots: sin(x) up to 2, atan(x) up to 1, and pi / 4 - atan(x) up to 1. */
+struct cc_table cc_table_sine(void);
+struct cc_table cc_table_arc(void);
+struct cc_table cc_table_arc_rest(void);
 
 #endif

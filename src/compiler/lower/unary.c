@@ -3,11 +3,14 @@
  * Operations of one operand: a table in a neural task, or the registers of the planar engine, or several of
  * both.
  */
+#include <math.h>
+
 #include "compiler/half.h"
 #include "compiler/lower/activation.h"
 #include "compiler/lower/family.h"
 #include "compiler/lower/neural.h"
 #include "compiler/lower/planar.h"
+#include "compiler/lower/trigonometry.h"
 
 /* y = table(before * (x + bias)). */
 static int by_table(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y,
@@ -120,15 +123,58 @@ static int gelu(struct cc_lowering *l, const struct cc_view *x, const struct cc_
     return status ? status : cc_emit_planar(l, &(struct cc_planar){.op = PR_PE_MUL}, x, &t, y);
 }
 
+/* y = number, whatever x is. A scale register cannot do it: 0 there means 1. */
+static int fill(struct cc_lowering *l, float number, const struct cc_view *y)
+{
+    struct cc_view scalar;
+    int status = cc_view_scalar(l, cc_half_of_float(number), &scalar);
+
+    return status ? status : by_planar(l, &scalar, y, &(struct cc_planar){.op = PR_PE_ADD});
+}
+
+static bool is_zero(uint16_t half)
+{
+    return !(half & ~PR_HALF_SIGN);
+}
+
+/*
+ * The nearest integer, halves to the even one. x is 2 t + g with t = trunc(x / 2) and |g| < 2, both exact. The
+ * sum of g and 1536 is rounded to fp16, whose values are 1 apart there: this rounds g as wanted, since 1536
+ * is even. Every value behind it is exact.
+ */
+static int round_to_even(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)
+{
+    const uint16_t middle = cc_half_of_float(1536);
+    struct cc_view t, g, whole;
+    int status = cc_view_scratch(l, y->extent, &t);
+
+    if (!status)
+        status = cc_view_scratch(l, y->extent, &g);
+    if (!status)
+        status = cc_view_scratch(l, y->extent, &whole);
+    if (!status)
+        status = by_curve(l, x, &t, CC_CURVE_FRACTION, PR_HALF_ONE_HALF, 0);
+    if (!status)
+        status = by_planar(l, &t, &g, &(struct cc_planar){.scale = PR_HALF_TWO, .bias = middle});
+    if (!status)
+        status = by_curve(l, x, &whole, CC_CURVE_TRUNCATE, PR_HALF_ONE_HALF, 0);
+    return status
+               ? status
+               : cc_emit_planar(l,
+                                &(struct cc_planar){.pre_scale = PR_HALF_TWO, .bias = middle | PR_HALF_SIGN},
+                                &whole, &g, y);
+}
+
 static int scaled_tanh(struct cc_lowering *l, const struct cc_op *op, const struct cc_view *x,
                        const struct cc_view *y)
 {
     uint16_t alpha = cc_half_of_float(op->a.alpha), beta = cc_half_of_float(op->a.beta);
     struct cc_view t;
-    int status = cc_view_scratch(l, y->extent, &t);
+    int status;
 
-    if (!(alpha & ~PR_HALF_SIGN) || !(beta & ~PR_HALF_SIGN))
-        return cc_refuse(l, "alpha or beta is 0 in fp16, which makes every result 0; use a constant instead");
+    if (is_zero(alpha) || is_zero(beta))
+        return fill(l, 0, y);
+    status = cc_view_scratch(l, y->extent, &t);
     if (!status)
         status = by_curve(l, x, &t, CC_CURVE_TANH, beta, 0);
     return status ? status : by_planar(l, &t, y, &(struct cc_planar){.scale = alpha});
@@ -147,10 +193,11 @@ static int sigmoid_hard(struct cc_lowering *l, const struct cc_op *op, const str
                                 PR_HALF_ONE,
                                 0};
     struct cc_view t;
-    int status = cc_view_scratch(l, y->extent, &t);
+    int status;
 
-    if (!(alpha & ~PR_HALF_SIGN))
-        return cc_refuse(l, "alpha is 0 in fp16, which makes every result the same; use a constant instead");
+    if (is_zero(alpha))
+        return fill(l, fminf(fmaxf(op->a.beta, 0), 1), y);
+    status = cc_view_scratch(l, y->extent, &t);
     if (!status)
         status = by_planar(
             l, x, &t,
@@ -180,14 +227,15 @@ static int lower_view(struct cc_lowering *l, const struct cc_op *op, const struc
     case CC_OP_SIGMOID_HARD: return sigmoid_hard(l, op, x, y);
     case CC_OP_SCALED_TANH: return scaled_tanh(l, op, x, y);
     case CC_OP_LINEAR_ACTIVATION:
-        if (!(cc_half_of_float(op->a.alpha) & ~PR_HALF_SIGN))
-            return cc_refuse(l,
-                             "alpha is 0 in fp16, which makes every result the same; use a constant instead");
+        if (is_zero(cc_half_of_float(op->a.alpha)))
+            return fill(l, op->a.beta, y);
         return by_planar(l, x, y,
                          &(struct cc_planar){.scale = cc_half_of_float(op->a.alpha),
                                              .bias = cc_half_of_float(op->a.beta)});
-    case CC_OP_CLAMPED_RELU:
-        return cc_refuse(l, "beta is negative; the clamp of an activation table begins at 0 or above");
+    case CC_OP_ROUND: return round_to_even(l, x, y);
+    case CC_OP_SIN: return cc_emit_sine(l, x, y);
+    case CC_OP_COS: return cc_emit_cosine(l, x, y);
+    case CC_OP_ATAN: return cc_emit_arc(l, x, y);
     default: return cc_refuse(l, "the engine has no form of this operation");
     }
 }

@@ -278,6 +278,7 @@ static int read_statement(struct cc_mil *mil)
         status = build_const(mil, &call);
     else if (status == 0)
         status = cc_mil_op_build(mil, &call);
+    mil->origin = 0;
     release_call(&call);
     return status;
 }

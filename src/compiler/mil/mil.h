@@ -75,6 +75,7 @@ struct cc_mil {
     struct cc_mil_token token; /* the next one, not taken yet */
     const char *folder;
     uint64_t weight_bytes;
+    uint32_t origin; /* of the operations that are made: number + 1; 0: none */
     struct cc_graph *graph;
     struct base_error *error;
     struct cc_mil_symbol *symbol;

@@ -150,5 +150,6 @@ int cc_mil_add_op(struct cc_mil *mil, enum cc_op_kind kind, const char *name, co
         return graph_fail(mil, at, made);
     *op = &mil->graph->op[made];
     (*op)->column = at->column;
+    (*op)->origin = mil->origin;
     return 0;
 }

@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "compiler/mil/list.h"
 
 static const struct operation {
     const char *name;
@@ -112,6 +113,17 @@ static const struct operation {
     {"identity", CC_OP_CAST, cc_mil_take_identity, {"x"}},
 };
 #define OPERATIONS BASE_COUNT_OF(operations)
+
+const char *cc_mil_op_at(unsigned number, enum cc_op_kind *kind, const char *const **arguments)
+{
+    static const char *const val[] = {"val", NULL};
+
+    if (number > OPERATIONS)
+        return NULL;
+    *kind = number < OPERATIONS ? operations[number].kind : CC_OP_CONST;
+    *arguments = number < OPERATIONS ? operations[number].arguments : val;
+    return number < OPERATIONS ? operations[number].name : "const";
+}
 
 static bool same(const struct cc_mil_token *token, const char *name)
 {
@@ -332,6 +344,21 @@ static int build_split(struct cc_mil *mil, struct cc_mil_call *call, const struc
     return status;
 }
 
+/* A node of the source: the call by its own name, or that of its first result. */
+static int add_origin(struct cc_mil *mil, const struct cc_mil_call *call, const char *kind)
+{
+    char *result = cc_mil_token_copy(&call->result);
+    int made;
+
+    if (!result)
+        return cc_mil_no_memory(mil);
+    made = cc_graph_add_origin(mil->graph, call->name ? call->name : result, kind, call->operation.line,
+                               call->operation.column);
+    base_free(result);
+    mil->origin = made < 0 ? 0 : (uint32_t)made + 1;
+    return made < 0 ? cc_mil_no_memory(mil) : 0;
+}
+
 int cc_mil_op_build(struct cc_mil *mil, struct cc_mil_call *call)
 {
     const struct operation *operation = operation_of(&call->operation);
@@ -339,7 +366,7 @@ int cc_mil_op_build(struct cc_mil *mil, struct cc_mil_call *call)
     int status = check_type(mil, call, operation);
 
     if (status || (status = check_arguments(mil, call, operation)) ||
-        (status = operation->take(mil, call, &draft)))
+        (status = add_origin(mil, call, operation->name)) || (status = operation->take(mil, call, &draft)))
         return status;
     if (draft.parts)
         return build_split(mil, call, operation, &draft);

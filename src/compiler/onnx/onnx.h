@@ -16,9 +16,23 @@ struct cc_binding {
 
 /*
  * Reads a model. `folder` is where its external data files are; they are read from there and from nowhere
- * else. Float tensors are computed in fp16; inputs and outputs keep their type, behind casts.
+ * else. Float tensors are computed in fp16; inputs and outputs keep their type, behind casts. On a failure
+ * *graph is NULL.
  */
 int cc_onnx_read(const void *bytes, size_t size, const char *folder, const struct cc_binding *bindings,
                  uint32_t binding_count, struct cc_graph **graph, struct base_error *error);
+
+/*
+ * The same in two steps: the bytes are not needed after the first. The second releases tensors as it converts
+ * them, so it is done once.
+ */
+struct cc_onnx_model;
+int cc_onnx_open(const void *bytes, size_t size, struct cc_onnx_model **model, struct base_error *error);
+int cc_onnx_import(struct cc_onnx_model *model, const char *folder, const struct cc_binding *bindings,
+                   uint32_t binding_count, struct cc_graph **graph, struct base_error *error);
+void cc_onnx_close(struct cc_onnx_model *model);
+
+/* The operators that are read, by name: NULL behind the last one. */
+const char *cc_onnx_op_name(unsigned number);
 
 #endif

@@ -9,7 +9,7 @@
 #include "compiler/pass/compose.h"
 #include "compiler/pass/passes.h"
 
-enum { ROUNDS_MAX = 8 }; /* deeper than any composite of composites */
+enum { ROUNDS_MAX = 16 }; /* deeper than any composite of composites */
 
 static void compose(struct cc_rewrite *r, const struct cc_op *op, bool *done)
 {

@@ -8,14 +8,14 @@
 #include <errno.h>
 
 #include "base/array.h"
+#include "base/progress.h"
 
 static const struct {
     const char *name;
     int (*run)(struct cc_graph **graph, struct base_error *error);
 } passes[] = {
-    {"fold", cc_pass_fold},     {"norm", cc_pass_norm}, {"compose", cc_pass_compose},
-    {"window", cc_pass_window}, {"rank", cc_pass_rank}, {"transpose", cc_pass_transpose},
-    {"fold", cc_pass_fold},
+    {"fold", cc_pass_fold}, {"norm", cc_pass_norm},           {"compose", cc_pass_compose},
+    {"rank", cc_pass_rank}, {"transpose", cc_pass_transpose}, {"fold", cc_pass_fold},
 };
 
 int cc_passes(struct cc_graph **graph, struct base_error *error)
@@ -24,6 +24,7 @@ int cc_passes(struct cc_graph **graph, struct base_error *error)
     int status = 0;
 
     for (unsigned i = 0; i < BASE_COUNT_OF(passes) && !status; i++) {
+        base_progress_phase(passes[i].name);
         status = passes[i].run(graph, error);
         if (!status && cc_graph_check(*graph, &inner))
             status = base_fail(error, EPROTO, "The pass `%s` made a graph that is not valid: %.400s",

@@ -16,10 +16,11 @@ int cc_pass_fold(struct cc_graph **graph, struct base_error *error);
  * before them.
  */
 int cc_pass_norm(struct cc_graph **graph, struct base_error *error);
-/* Composites become primitives. */
+/*
+ * Composites become primitives. Windows, strides, dilations and padding that a descriptor cannot express are
+ * composites too: they are cut or moved.
+ */
 int cc_pass_compose(struct cc_graph **graph, struct base_error *error);
-/* Windows, strides, dilations and padding that a descriptor cannot express are cut or moved. */
-int cc_pass_window(struct cc_graph **graph, struct base_error *error);
 /* Rank 5 and axes longer than the engine takes. */
 int cc_pass_rank(struct cc_graph **graph, struct base_error *error);
 /* Transposes that cancel each other. */

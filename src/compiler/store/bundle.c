@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -27,6 +28,7 @@
 /* The manifest's pieces, in their order; values are between them. */
 #define FORM_VERSION     "{\n  \"format_version\": "
 #define FORM_KEY         ",\n  \"key\": \""
+#define FORM_MODEL       "\",\n  \"model\": \""
 #define FORM_MAIN        "\",\n  \"" MAIN "\": {\"bytes\": "
 #define FORM_WEIGHTS     "\"},\n  \"" WEIGHTS "\": {\"bytes\": "
 #define FORM_HASH        ", \"sha256\": \""
@@ -75,6 +77,27 @@ static void write_end(char *text, size_t at, size_t capacity, const struct cc_bu
     snprintf(text + at, capacity - at, "%s" FORM_END, hash);
 }
 
+/* Characters that are themselves in JSON, in a terminal and in a list. */
+static bool is_plain(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c && strchr("._-+@ ", c));
+}
+
+/* The last part of a path, cut, with other characters replaced. */
+static void model_name(const char *path, char name[CC_MODEL_NAME_BYTES])
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    size_t length = 0;
+
+    for (path = slash ? slash + 1 : path; path && *path && length + 1 < CC_MODEL_NAME_BYTES; path++)
+        name[length++] = *path;
+    name[length] = '\0';
+    for (size_t i = 0; i < length; i++)
+        if (!is_plain(name[i]))
+            name[i] = '_';
+}
+
 static int manifest(const struct cc_program *p, const char *key, struct cc_bundle *b,
                     struct base_error *error)
 {
@@ -87,11 +110,12 @@ static int manifest(const struct cc_program *p, const char *key, struct cc_bundl
         return base_fail(error, ENOMEM, "There is no memory for the manifest.");
     cc_hex(b->hashes.part[0], BASE_HASH_BYTES, main_hash);
     cc_hex(b->hashes.part[1], BASE_HASH_BYTES, weights_hash);
+    model_name(p->model, b->model);
     at = (size_t)snprintf(*text, capacity,
-                          FORM_VERSION "%u" FORM_KEY "%s" FORM_MAIN "%zu" FORM_HASH "%s" FORM_WEIGHTS
+                          FORM_VERSION "%u" FORM_KEY "%s%s%s" FORM_MAIN "%zu" FORM_HASH "%s" FORM_WEIGHTS
                                        "%u" FORM_HASH "%s" FORM_BLOBS,
-                          PR_E5_FORMAT_VERSION, key, b->main_bytes, main_hash, p->constant_bytes,
-                          weights_hash);
+                          PR_E5_FORMAT_VERSION, key, b->model[0] ? FORM_MODEL : "", b->model, b->main_bytes,
+                          main_hash, p->constant_bytes, weights_hash);
     for (uint32_t i = 0; i < p->blobs; i++) {
         cc_hex(p->blob[i].hash, CC_HASH_BYTES, hash);
         at += (size_t)snprintf(*text + at, capacity - at,
@@ -269,6 +293,7 @@ static void digits(struct cursor *c, char text[HASH_DIGITS + 1])
 
 struct contents {
     char key[CC_KEY_BYTES];
+    char model[CC_MODEL_NAME_BYTES];
     uint64_t main_bytes, weights_bytes;
     char main_hash[HASH_DIGITS + 1], weights_hash[HASH_DIGITS + 1];
     bool is_signed;
@@ -292,15 +317,31 @@ static void read_blobs(struct cursor *c, uint64_t weights)
     c->wrong |= end != weights;
 }
 
+/* As far as the name of the model, which need not be there. */
+static void read_head(struct cursor *c, struct contents *m)
+{
+    size_t length = 0;
+
+    expect(c, FORM_VERSION);
+    c->wrong |= number(c) != PR_E5_FORMAT_VERSION;
+    expect(c, FORM_KEY);
+    digits(c, m->key);
+    m->model[0] = '\0';
+    if (!next_is(c, FORM_MODEL))
+        return;
+    expect(c, FORM_MODEL);
+    while (length + 1 < sizeof(m->model) && is_plain(*c->at))
+        m->model[length++] = *c->at++;
+    m->model[length] = '\0';
+    c->wrong |= !length;
+}
+
 static bool read_manifest(const char *text, size_t size, struct contents *m)
 {
     struct cursor c = {.at = text, .begin = text};
     char self[HASH_DIGITS + 1] = "", wanted[HASH_DIGITS + 1];
 
-    expect(&c, FORM_VERSION);
-    c.wrong |= number(&c) != PR_E5_FORMAT_VERSION;
-    expect(&c, FORM_KEY);
-    digits(&c, m->key);
+    read_head(&c, m);
     expect(&c, FORM_MAIN);
     m->main_bytes = number(&c);
     expect(&c, FORM_HASH);
@@ -408,6 +449,7 @@ static int open_bundle(const char *folder, struct cc_bundle *b, char key[CC_KEY_
     if (status)
         return status;
     memcpy(key, m.key, CC_KEY_BYTES);
+    memcpy(b->model, m.model, sizeof(b->model));
     e5 = base_alloc(sizeof(*e5));
     b->path = base_strdup(folder);
     status = e5 && b->path ? check_main(b->main, b->main_bytes, b->weights_bytes, e5, error)
@@ -426,6 +468,29 @@ int cc_bundle_open(const char *folder, struct cc_bundle *bundle, char key[CC_KEY
     if (status)
         cc_bundle_release(bundle);
     return status;
+}
+
+/* The beginning of the manifest is enough, and is not believed further than its characters. */
+void cc_bundle_model(const char *folder, char model[CC_MODEL_NAME_BYTES])
+{
+    char path[CC_PATH_BYTES], text[MANIFEST_HEAD] = "";
+    struct cursor c = {.at = text, .begin = text};
+    struct contents m = {.model = ""};
+    ssize_t size;
+    int file;
+
+    model[0] = '\0';
+    if (cc_path_join(path, folder, MANIFEST, NULL))
+        return;
+    file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (file < 0)
+        return;
+    size = read(file, text, sizeof(text) - 1);
+    close(file);
+    if (size > 0)
+        read_head(&c, &m);
+    if (!c.wrong)
+        memcpy(model, m.model, CC_MODEL_NAME_BYTES);
 }
 
 int cc_bundle_read(const char *path, struct cc_bundle *bundle, struct base_error *error)

@@ -27,6 +27,8 @@ int cc_bundle_delete(const char *folder);
 /* cc_bundle_read, and the key that the manifest states. */
 int cc_bundle_open(const char *folder, struct cc_bundle *bundle, char key[CC_KEY_BYTES],
                    struct base_error *error);
+/* The name of the model that the manifest states; empty when there is none or it cannot be read. */
+void cc_bundle_model(const char *folder, char model[CC_MODEL_NAME_BYTES]);
 /* How many operations and descriptors, and how large; from main.e5. */
 int cc_bundle_measure(const struct cc_bundle *bundle, struct cc_report *report, struct base_error *error);
 

@@ -234,6 +234,8 @@ static int newest_first(const void *a, const void *b)
 
     if (x->used != y->used)
         return x->used < y->used ? 1 : -1;
+    if (x->used_ns != y->used_ns)
+        return x->used_ns < y->used_ns ? 1 : -1;
     return strcmp(x->key, y->key);
 }
 
@@ -248,7 +250,8 @@ static int look(const char *cache, const char *name, struct list *list)
         return 0;
     memcpy(entry.key, name, KEY_DIGITS + 1);
     entry.bytes = entry_bytes(path, &info);
-    entry.used = info.st_mtime;
+    entry.used = info.st_mtim.tv_sec;
+    entry.used_ns = info.st_mtim.tv_nsec;
     return list_add(list, &entry);
 }
 
@@ -288,8 +291,13 @@ long cc_cache_list(const char *wanted, struct cc_cache_entry *entries, size_t ca
         status = list_all(cache, &list, error);
     if (status)
         return status;
-    if (list.count && capacity)
-        memcpy(entries, list.entry, (list.count < capacity ? list.count : capacity) * sizeof(*entries));
+    for (size_t i = 0; i < list.count && i < capacity; i++) {
+        char path[CC_PATH_BYTES];
+
+        entries[i] = list.entry[i];
+        if (!cc_path_join(path, cache, entries[i].key, NULL))
+            cc_bundle_model(path, entries[i].model);
+    }
     count = (long)list.count;
     base_free(list.entry);
     return count;
@@ -400,6 +408,42 @@ int cc_cache_read(const char *cache, const char *key, struct cc_bundle *bundle, 
         return status ? status : 1;
     }
     return found;
+}
+
+bool cc_cache_bytes(const char *text, uint64_t *bytes)
+{
+    static const char units[] = "KMG";
+    unsigned shift = 0;
+    const char *unit;
+    char *end;
+
+    if (text[0] < '0' || text[0] > '9')
+        return false;
+    errno = 0;
+    *bytes = strtoull(text, &end, 10);
+    unit = *end ? strchr(units, *end) : NULL;
+    if (unit) {
+        shift = 10 * (unsigned)(unit - units + 1);
+        end++;
+    }
+    if (errno || *end || *bytes > UINT64_MAX >> shift)
+        return false;
+    *bytes <<= shift;
+    return true;
+}
+
+uint64_t cc_cache_limit(struct base_error *error)
+{
+    const char *text = getenv(CC_CACHE_BYTES_VARIABLE);
+    uint64_t bytes;
+
+    if (!text || !text[0])
+        return CC_CACHE_BYTES_DEFAULT;
+    if (cc_cache_bytes(text, &bytes))
+        return bytes;
+    base_fail(error, EINVAL, "%s is not a number of bytes, `%.40s`; the cache is trimmed to %llu bytes.",
+              CC_CACHE_BYTES_VARIABLE, text, CC_CACHE_BYTES_DEFAULT);
+    return CC_CACHE_BYTES_DEFAULT;
 }
 
 int cc_cache_trim(const char *wanted, uint64_t bytes, struct base_error *error)

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Decoding with protobuf-c. The decoder calls itself for a message in a message, so the depth is measured
+ * before; and it takes memory as the file says, so its allocator has a budget. Each allocation has its size
+ * before it, because the decoder does not give sizes back.
+ */
+#include "compiler/onnx/model.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "compiler/onnx/onnx.h"
+
+struct span {
+    const uint8_t *at, *end;
+};
+
+static bool take_varint(struct span *s, uint64_t *value)
+{
+    *value = 0;
+    for (unsigned shift = 0; shift < 64 && s->at < s->end; shift += 7) {
+        uint8_t byte = *s->at++;
+
+        *value |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80))
+            return true;
+    }
+    return false;
+}
+
+/* Passes over the value of a field; a message or bytes are returned in `inner`. */
+static bool take_value(struct span *s, unsigned wire, struct span *inner)
+{
+    uint64_t number;
+    size_t fixed = wire == PROTOBUF_C_WIRE_TYPE_64BIT ? 8 : 4;
+
+    *inner = (struct span){0};
+    switch (wire) {
+    case PROTOBUF_C_WIRE_TYPE_VARINT: return take_varint(s, &number);
+    case PROTOBUF_C_WIRE_TYPE_64BIT:
+    case PROTOBUF_C_WIRE_TYPE_32BIT:
+        if ((size_t)(s->end - s->at) < fixed)
+            return false;
+        s->at += fixed;
+        return true;
+    case PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED:
+        if (!take_varint(s, &number) || number > (uint64_t)(s->end - s->at))
+            return false;
+        *inner = (struct span){s->at, s->at + number};
+        s->at += number;
+        return true;
+    default: return false;
+    }
+}
+
+/* Whether every length fits, and no message is deeper than the limit. */
+static int measure(const ProtobufCMessageDescriptor *kind, struct span s, unsigned depth,
+                   struct base_error *error)
+{
+    const uint8_t *begin = s.at;
+    int status = 0;
+
+    if (depth == 0)
+        return base_fail(error, EINVAL, "The file has messages in messages, more than %u deep.",
+                         CC_ONNX_NESTING_MAX);
+    while (s.at < s.end && !status) {
+        const ProtobufCFieldDescriptor *field;
+        struct span inner;
+        uint64_t key;
+
+        if (!take_varint(&s, &key) || !take_value(&s, key & 7, &inner))
+            return base_fail(error, EINVAL,
+                             "The file is damaged or not an ONNX model: %s ends within a field, after %zu of "
+                             "its bytes.",
+                             kind->short_name, (size_t)(s.at - begin));
+        field = protobuf_c_message_descriptor_get_field(kind, (unsigned)(key >> 3));
+        if (field && inner.at && field->type == PROTOBUF_C_TYPE_MESSAGE)
+            status = measure(field->descriptor, inner, depth - 1, error);
+    }
+    return status;
+}
+
+#define BEFORE sizeof(max_align_t)
+
+static void *take(void *data, size_t size)
+{
+    struct cc_onnx_model *model = data;
+    uint8_t *memory;
+
+    if (size > model->limit - model->used)
+        return NULL;
+    memory = base_alloc(size + BEFORE);
+    if (!memory)
+        return NULL;
+    memcpy(memory, &size, sizeof(size));
+    model->used += size;
+    return memory + BEFORE;
+}
+
+static void give_back(void *data, void *memory)
+{
+    struct cc_onnx_model *model = data;
+    size_t size;
+
+    if (!memory)
+        return;
+    memcpy(&size, (uint8_t *)memory - BEFORE, sizeof(size));
+    model->used -= size;
+    base_free((uint8_t *)memory - BEFORE);
+}
+
+int cc_onnx_open(const void *bytes, size_t size, struct cc_onnx_model **opened, struct base_error *error)
+{
+    struct span all = {bytes, (const uint8_t *)bytes + size};
+    struct cc_onnx_model *model;
+    int status = measure(&cc__onnx_model__descriptor, all, CC_ONNX_NESTING_MAX, error);
+
+    *opened = NULL;
+    if (status)
+        return status;
+    model = base_alloc(sizeof(*model));
+    if (!model)
+        return base_fail(error, ENOMEM, "There is no memory to read an ONNX model.");
+    model->allocator = (ProtobufCAllocator){take, give_back, model};
+    model->limit = (uint64_t)size * CC_ONNX_MEMORY_FACTOR + CC_ONNX_MEMORY_CONSTANT;
+    model->file = cc__onnx_model__unpack(&model->allocator, size, bytes);
+    if (!model->file) {
+        base_free(model);
+        return base_fail(error, EINVAL,
+                         "The file is damaged, not an ONNX model, or needs more memory than the limit of %u "
+                         "times its size and %u MB.",
+                         CC_ONNX_MEMORY_FACTOR, CC_ONNX_MEMORY_CONSTANT >> 20);
+    }
+    *opened = model;
+    return 0;
+}
+
+void cc_onnx_close(struct cc_onnx_model *model)
+{
+    if (!model)
+        return;
+    cc__onnx_model__free_unpacked(model->file, &model->allocator);
+    base_free(model);
+}

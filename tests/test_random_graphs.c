@@ -152,7 +152,10 @@ static void random_graphs(void **state)
 
         current_number = first_graph + i;
         /* short ones as well: their bounds are tight */
-        gg_open(&current, current_number, i % 3 == 0 ? GG_OPS_MAX : i % 3 == 1 ? 8 : 2);
+        gg_open(&current, current_number,
+                current_number % 3 == 0   ? GG_OPS_MAX
+                : current_number % 3 == 1 ? 8
+                                          : 2);
         if (cc_graph_check(current.graph, &error))
             FAIL("%s", error.text);
         bounds(&original, current.graph);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "compiler/eval/eval.h"
 #include "compiler/graph/rewrite.h"
 #include "compiler/pass/passes.h"
 
@@ -308,6 +309,7 @@ static void rank(struct cc_rewrite *r, const struct cc_op *op, bool *done)
 {
     if (!is_wide(r->from, op))
         return;
+    r->to.fold = cc_eval_fold;
     switch (op->kind) {
 #define X(id, name, inputs) case CC_OP_##id:
         CC_OPS_LAYOUT(X)

@@ -322,6 +322,7 @@ static void rank(struct cc_rewrite *r, const struct cc_op *op, bool *done)
     case CC_OP_SOFTMAX:
     case CC_OP_LOG_SOFTMAX: take_along(r, op, 1u << op->a.axis); break;
     case CC_OP_LAYER_NORM: take_along(r, op, op->a.axes); break;
+    case CC_OP_L2_NORM: /* over all axes but the first: the two behind the second are one as well */
     case CC_OP_INSTANCE_NORM:
     case CC_OP_BATCH_NORM:
     case CC_OP_PRELU:

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "compiler/eval/eval.h"
 #include "compiler/graph/rewrite.h"
 #include "compiler/pass/passes.h"
 
@@ -238,6 +239,7 @@ static void join(struct cc_rewrite *r, const struct cc_op *op, bool *done)
 
 static void transpose(struct cc_rewrite *r, const struct cc_op *op, bool *done)
 {
+    r->to.fold = cc_eval_fold;
     switch (op->kind) {
     case CC_OP_TRANSPOSE: join(r, op, done); return;
 #define X(id, name, inputs) case CC_OP_##id:

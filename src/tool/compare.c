@@ -21,8 +21,8 @@
 #include "tool/tool.h"
 
 const char tool_compare_help[] =
-    "anemone compare MODEL [--input NAME=FILE.npy ...] [--seed N] [--nodes N] [--threads N]\n"
-    "                [--html FILE] [--json]\n\n"
+    "anemone compare MODEL [--input NAME=FILE.npy ...] [--shape NAME=1,3,224,224] [--bind NAME=FILE.npy]\n"
+    "                [--seed N] [--nodes N] [--threads N] [--html FILE] [--json]\n\n"
     "Runs a network under the numeric policies m1 and m1-exact and beside it the float64 meaning of the\n"
     "same graph, and shows where the numbers are lost: for the whole network, and for every node the error\n"
     "that it adds (the node alone on the engine, with the reference's operands rounded to fp16) and the\n"

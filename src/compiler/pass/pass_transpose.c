@@ -249,6 +249,7 @@ static void join(struct cc_rewrite *r, const struct cc_op *op, bool *done)
 
 static void transpose(struct cc_rewrite *r, const struct cc_op *op, bool *done)
 {
+    r->to.fold = cc_eval_fold;
     switch (op->kind) {
     case CC_OP_TRANSPOSE: join(r, op, done); return;
 #define X(id, name, inputs) case CC_OP_##id:

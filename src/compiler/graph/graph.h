@@ -361,6 +361,8 @@ size_t cc_type_bytes(enum cc_type type);
 const char *cc_type_name(enum cc_type type); /* "fp16", ... as MIL writes them */
 
 uint64_t cc_value_elements(const struct cc_value *value);
+/* Element i of a constant of any type, as a double. */
+double cc_value_number(const struct cc_value *value, uint64_t i);
 
 /*
  * mil/mil.c: MIL text (program 1.0 to 1.3) into a graph. `folder` is the value of @model_path; weight files

@@ -362,6 +362,45 @@ static void response_norms(void **state)
     }
 }
 
+/* What the passes leave out of a descriptor's limits is refused when it is lowered. */
+static void limits_of_a_descriptor(void **state)
+{
+    static const struct {
+        uint32_t kernel[2], stride, dilation, pad;
+        const char *word;
+    } row[] = {
+        {{3, 3}, 4, 1, 0, "strides up to 3"}, {{3, 3}, 1, 2, 0, "dilation 1"},
+        {{3, 14}, 1, 1, 0, "14 wide"},        {{30, 3}, 1, 1, 0, "30 high"},
+        {{40, 3}, 1, 1, 32, "at most 31"},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < 2 * sizeof(row) / sizeof(row[0]); i++) {
+        struct cc_attributes a = {.groups = 1};
+        struct cc_program *program = NULL;
+        struct base_error error = {{0}};
+        bool pool = i % 2;
+        struct gr g;
+
+        for (unsigned k = 0; k < 2; k++) {
+            a.stride[k] = row[i / 2].stride;
+            a.dilation[k] = row[i / 2].dilation;
+            a.kernel[k] = row[i / 2].kernel[k];
+        }
+        a.pad[0] = row[i / 2].pad;
+        gr_open(&g, 0x168000 + i, GR_WHOLE);
+        if (!pool && a.pad[0])
+            a.kernel[0] = 3;
+        a.weight = pool ? 0 : gr_const(&g, GR(1, 1, a.kernel[0], a.kernel[1])) + 1;
+        gr_output(&g, add(&g, pool ? CC_OP_MAX_POOL : CC_OP_CONV,
+                          gr_input(&g, "x", CC_FP16, GR(1, 1, 50, 50)), &a));
+        assert_true(cc_lower(g.graph, 0, &program, &error) < 0);
+        if (!strstr(error.text, pool && a.pad[0] ? "40 high" : row[i / 2].word))
+            fail_msg("\"%s\" does not say \"%s\"", error.text, row[i / 2].word);
+        gr_close(&g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -373,6 +412,7 @@ int main(void)
         cmocka_unit_test(norms_before_a_convolution),
         cmocka_unit_test(parametric_relus),
         cmocka_unit_test(response_norms),
+        cmocka_unit_test(limits_of_a_descriptor),
     };
 
     return cmocka_run_group_tests(tests, open_machine, close_machine);

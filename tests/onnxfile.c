@@ -20,6 +20,7 @@ struct field {
     struct bytes body;
 };
 
+enum { ELEMENTS_MAX = 1 << 24 };
 enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 
 static bool varint(struct bytes *b, uint64_t *value)
@@ -181,12 +182,14 @@ static bool tensor_head(struct bytes b, struct of_tensor *t)
             if (t->rank == OF_AXES_MAX)
                 return false;
             t->dim[t->rank++] = (uint32_t)dim;
-            t->elements *= dim;
+            t->elements *= dim <= ELEMENTS_MAX ? dim : ELEMENTS_MAX + 1;
+            if (t->elements > ELEMENTS_MAX)
+                return false;
             if (f.form == VARINT)
                 break;
         }
     }
-    return type_bytes(t->type) != 0;
+    return type_bytes(t->type) != 0 && t->elements <= ELEMENTS_MAX;
 }
 
 bool of_tensor_read(const char *path, struct of_tensor *tensor)

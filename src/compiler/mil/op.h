@@ -26,7 +26,8 @@ cc_mil_taker cc_mil_take_unary, cc_mil_take_alpha, cc_mil_take_alpha_beta, cc_mi
     cc_mil_take_gelu, cc_mil_take_binary, cc_mil_take_select, cc_mil_take_cast, cc_mil_take_identity,
     cc_mil_take_channel_parameters;
 /* op_window.c */
-cc_mil_taker cc_mil_take_conv, cc_mil_take_max_pool, cc_mil_take_avg_pool;
+cc_mil_taker cc_mil_take_conv, cc_mil_take_conv_transpose, cc_mil_take_pool, cc_mil_take_avg_pool,
+    cc_mil_take_local_response_norm, cc_mil_take_prelu;
 /* op_matrix.c */
 cc_mil_taker cc_mil_take_linear, cc_mil_take_matmul;
 /* op_reduce.c */

@@ -181,6 +181,9 @@ static void slices(void **state)
     refused(call("1, 2, 5, 3", SIZE "([1, -2, -1, 3]))"), ERANGE, "size has -2");
 }
 
+/* 32 values */
+#define MANY "a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,"
+
 static void copies(void **state)
 {
     struct cc_graph *graph;
@@ -232,8 +235,8 @@ static void copies(void **state)
             "found `)`, expected the name of a value");
     refused(call("1, 4, 12, 8", "concat(values = (a a), axis = int32(2))"), EINVAL,
             "found `a`, expected `)`");
-    refused(call("1, 4, 12, 8", "concat(values = (a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a), axis = int32(2))"),
-            EINVAL, "a list has more than 16 values");
+    refused(call("1, 4, 12, 8", "concat(values = (" MANY MANY "a), axis = int32(2))"), EINVAL,
+            "a list has more than 64 values");
 
     graph = parse(call("4, 2, 1, 8", "stack(values = (b, b), axis = int32(-3))"));
     assert_int_equal(last(graph)->kind, CC_OP_STACK);
@@ -304,7 +307,7 @@ static void splits(void **state)
     refused(
         around(
             "tensor<fp16, [1, 4, 3, 8]> p, bool y = split(x = a, num_splits = int32(2), axis = int32(2));"),
-        EINVAL, "split is declared to give bool");
+        EINVAL, "but bool is declared");
 }
 
 int main(void)

@@ -349,12 +349,12 @@ static bool is_constant(const struct cc_mil *mil, const struct cc_mil_draft *dra
 static int check_type(struct cc_mil *mil, const struct cc_mil_call *call, const struct operation *operation,
                       const struct cc_mil_draft *draft)
 {
-    bool boolean = call->type.scalar == CC_MIL_BOOL && cc_op_gives_bool(operation->kind);
+    enum cc_mil_scalar scalar = call->type.scalar;
     bool constant = is_constant(mil, draft);
     struct base_error limit;
 
-    if (call->type.scalar != CC_MIL_FP16 && call->type.scalar != CC_MIL_FP32 && !boolean &&
-        (!constant || call->type.scalar > CC_MIL_BOOL))
+    /* Whether it gives a bool is the operation's rule: layout operations move them. */
+    if (scalar > CC_MIL_BOOL || (scalar == CC_MIL_INT32 && !constant))
         return cc_mil_fail(mil, &call->type_at, EINVAL, "%s is declared to give %s, expected %s.",
                            operation->name, cc_mil_type_text(&call->type).text,
                            cc_op_gives_bool(operation->kind) ? "bool" : "fp16 or fp32");

@@ -20,7 +20,7 @@ static const struct operation {
     const char *name;
     enum cc_op_kind kind;
     cc_mil_taker *take;
-    const char *arguments[10]; /* and NULL */
+    const char *arguments[12]; /* a NULL behind the last */
 } operations[] = {
     {"add", CC_OP_ADD, cc_mil_take_binary, {"x", "y"}},
     {"sub", CC_OP_SUB, cc_mil_take_binary, {"x", "y"}},

@@ -62,19 +62,19 @@ static void hint_result(struct pr_e5_expander *x)
 
 /*
  * Strides along axes of length 1, which no address depends on, are those of a dense tensor: rows on 64 bytes,
- * then planes, depths and groups without gaps.
+ * then planes, depths and groups without gaps. A stride of 0 along a longer axis is a broadcast, and stays.
  */
 static void fill_strides(struct pr_e5_operand *o, const uint32_t extent[4], uint32_t depth)
 {
-    uint64_t row = o->row ? o->row : pr_round_up(2ull * extent[0], PR_ROW_ALIGN);
-    uint64_t plane = o->plane ? o->plane : row * extent[1], whole = plane * extent[2];
+    uint64_t row = extent[1] > 1 || o->row ? o->row : pr_round_up(2ull * extent[0], PR_ROW_ALIGN);
+    uint64_t plane = extent[2] > 1 || o->plane ? o->plane : row * extent[1], whole = plane * extent[2];
 
     if (!by_dma(o) || whole > UINT32_MAX || whole * depth > UINT32_MAX)
         return;
     o->row = (uint32_t)row;
     o->plane = (uint32_t)plane;
-    o->depth = o->depth ? o->depth : (uint32_t)whole;
-    o->group = o->group ? o->group : (uint32_t)(whole * depth);
+    o->depth = depth > 1 || o->depth ? o->depth : (uint32_t)whole;
+    o->group = extent[3] > 1 || o->group ? o->group : (uint32_t)(whole * depth);
 }
 
 void pr_e5_fill_strides(struct pr_e5_record *r)

@@ -390,7 +390,7 @@ static void many_intermediates_live_together(void **state)
     g.flags = CC_LOWER_DRAM | CC_LOWER_IN_ORDER;
     x = gr_input(&g, "x", CC_FP16, GR(3));
     for (unsigned i = 0; i < COUNT; i++)
-        value[i] = gr_binary(&g, CC_OP_ADD, x, gr_scalar(&g, (double)((i * 7) % 2000)));
+        value[i] = gr_binary(&g, CC_OP_ADD, x, gr_scalar(&g, (double)((i * 7) % 2000 + 1)));
     x = value[0];
     for (unsigned i = 1; i < COUNT; i++)
         x = gr_binary(&g, CC_OP_MAXIMUM, x, value[i]);
@@ -510,9 +510,19 @@ static void refusals_name_the_rule(void **state)
     gr_open(&g, 4, GR_WHOLE);
     x = gr_input(&g, "x", CC_FP16, GR(1, 1, 4, 40));
     refused(&g, gr_conv(&g, x, gr_const(&g, GR(1, 1, 1, 14)), GR_NONE, none), "14 wide");
+}
+
+/* A sum of constants is a constant, and an output may be one. */
+static void constants_are_folded(void **state)
+{
+    struct gr g;
+
+    (void)state;
     gr_open(&g, 6, GR_WHOLE);
-    refused(&g, gr_binary(&g, CC_OP_ADD, gr_const(&g, GR(4)), gr_const(&g, GR(4))),
-            "both operands are constants");
+    gr_output(&g, gr_relu(&g, gr_input(&g, "x", CC_FP16, GR(4))));
+    gr_output(&g, gr_binary(&g, CC_OP_ADD, gr_const(&g, GR(4)), gr_const(&g, GR(4))));
+    gr_check(&g, &client);
+    gr_close(&g);
 }
 
 /*
@@ -623,6 +633,7 @@ int main(void)
         cmocka_unit_test(constants_are_shared),
         cmocka_unit_test(many_constants_are_shared),
         cmocka_unit_test(refusals_name_the_rule),
+        cmocka_unit_test(constants_are_folded),
         cmocka_unit_test(fp32_does_not_pass_unchanged),
         cmocka_unit_test(bad_payloads_are_refused),
     };

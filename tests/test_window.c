@@ -218,6 +218,150 @@ static void pools_of_whole_axes(void **state)
     }
 }
 
+/* x times 1, 2, ... per channel, or plus, in the form of an operation. */
+static uint32_t affine(struct gr *g, uint32_t x, uint32_t axis, unsigned form)
+{
+    const struct cc_value *v = &g->graph->value[x];
+    uint32_t c = v->dim[axis], after = v->rank - 1 - axis;
+    struct gr_shape shape = {1 + after, {c, 1, 1, 1, 1}};
+    struct cc_attributes a = {.alpha = 2, .beta = -1, .epsilon = 0};
+    const struct gr_shape row = GR(c);
+
+    switch (form) {
+    case 0: return gr_binary(g, CC_OP_MUL, x, gr_const(g, shape));
+    case 1: return gr_binary(g, CC_OP_ADD, gr_const(g, shape), x);
+    case 2: return gr_binary(g, CC_OP_SUB, gr_const(g, shape), x);
+    case 3: return gr_binary(g, CC_OP_SUB, x, gr_scalar(g, 3));
+    case 4: return gr_binary(g, CC_OP_REAL_DIV, x, gr_scalar(g, 0.5));
+    case 5: return gr_unary(g, CC_OP_LINEAR_ACTIVATION, x, &a);
+    default:
+        a.weight = gr_const(g, row) + 1;
+        a.bias = gr_const(g, row) + 1;
+        a.mean = gr_const(g, row) + 1;
+        a.epsilon = 1;
+        g->positive = true;
+        a.variance = gr_const(g, row) + 1;
+        g->positive = false;
+        return gr_unary(g, CC_OP_BATCH_NORM, x, &a);
+    }
+}
+
+/* Factors and addends per channel after an operation with weights cost no descriptor. */
+static void norms_join_weights(void **state)
+{
+    static const enum cc_op_kind kind[] = {CC_OP_CONV, CC_OP_CONV_TRANSPOSE, CC_OP_LINEAR, CC_OP_MATMUL};
+
+    (void)state;
+    for (unsigned round = 0; round < 56; round++) {
+        struct cc_attributes a = {
+            .stride = {1, 1}, .dilation = {1, 1}, .pad = {1, 1, 1, 1}, .groups = 1 + round % 3};
+        bool channels = kind[round % 4] <= CC_OP_CONV_TRANSPOSE;
+        uint32_t x;
+        struct gr g;
+
+        gr_open(&g, 0x164000 + round, GR_REAL);
+        g.slack = 16; /* products of seven factors, each at most 2, of sums of 27 */
+        if (channels) {
+            a.weight = gr_const(&g, GR(6, 6 / a.groups, 3, 3)) + 1;
+            a.bias = round % 8 < 4 ? gr_const(&g, GR(6)) + 1 : 0;
+            a.size[0] = 5;
+            a.size[1] = 9;
+            x = add(&g, kind[round % 4], gr_input(&g, "x", CC_FP16, GR(2, 6, 5, 9)), &a);
+        } else if (kind[round % 4] == CC_OP_LINEAR) {
+            x = gr_linear(&g, gr_input(&g, "x", CC_FP16, GR(3, 20)), gr_const(&g, GR(6, 20)), GR_NONE);
+        } else {
+            x = gr_matmul(&g, gr_input(&g, "x", CC_FP16, GR(2, 3, 20)),
+                          gr_const(&g, round % 8 < 4 ? GR(20, 6) : GR(6, 20)), false, round % 8 >= 4);
+        }
+        for (unsigned i = 0; i < 1 + round % 3; i++) {
+            unsigned form = (round / 4 + 3 * i) % (channels ? 7 : 6);
+
+            x = affine(&g, x, channels ? 1 : g.graph->value[x].rank - 1, form);
+        }
+        /* a batch of two, or the transposes of a matrix product */
+        assert_true(check(&g, x, 1e-6) <= 2);
+    }
+}
+
+/* Before a convolution: factors always, addends where there is no padding. */
+static void norms_before_a_convolution(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 28; round++) {
+        struct cc_attributes a = {.stride = {1, 1}, .dilation = {1, 1}, .groups = 1 + round % 2};
+        unsigned form = round % 7;
+        bool padded = round / 7 % 2, adds = form != 0 && form != 4;
+        uint32_t x, records;
+        struct gr g;
+
+        gr_open(&g, 0x165000 + round, GR_REAL);
+        g.slack = 16;
+        a.pad[0] = a.pad[3] = padded;
+        a.weight = gr_const(&g, GR(4, 4 / a.groups, 2, 2)) + 1;
+        x = affine(&g, gr_input(&g, "x", CC_FP16, GR(1, 4, 5, 9)), 1, form);
+        records = check(&g, add(&g, CC_OP_CONV, x, &a), 1e-6);
+        if (adds && padded)
+            assert_true(records > 1);
+        else
+            assert_int_equal(records, 1);
+    }
+}
+
+static void parametric_relus(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 24; round++) {
+        static const double low[] = {-2, 1.25, -2}, high[] = {1, 3, 3};
+        uint32_t channels, x;
+        struct cc_attributes a = {0};
+        struct gr g;
+
+        gr_open(&g, 0x166000 + round, GR_REAL);
+        g.slack = 1;
+        channels = pick(&g, 2, 20);
+        a.weight = gr_const(&g, GR(channels)) + 1;
+        for (uint32_t i = 0; i < channels; i++) {
+            double t = (double)i / (channels - 1);
+
+            t = round % 8 ? t : 0; /* one factor for all */
+            ((uint16_t *)g.graph->value[a.weight - 1].data)[i] =
+                test_half_from_double(low[round % 3] * (1 - t) + high[round % 3] * t);
+        }
+        x = gr_input(&g, "x", CC_FP16, round % 2 ? GR(2, channels, 7) : GR(1, channels, 3, 40));
+        check(&g, add(&g, CC_OP_PRELU, x, &a), 1e-9);
+    }
+}
+
+/*
+ * The square root's table is off by 0.09 percent and the reciprocal root's by 0.15; with 0.75 as the exponent
+ * both, and half of the second again. A power by tables of logarithm and exponential is off by 1.4 percent of a
+ * logarithm that is below 1, and 0.3 percent.
+ */
+static void response_norms(void **state)
+{
+    static const struct {
+        float gamma;
+        double slack;
+    } row[] = {{0.75f, 5}, {0.5f, 4}, {1, 4}, {0.6f, 24}};
+
+    (void)state;
+    for (unsigned round = 0; round < 24; round++) {
+        struct cc_attributes a = {.alpha = round % 2 ? 1 : 1e-4f, .beta = round % 3 ? 1 : 2};
+        struct gr g;
+        uint32_t c;
+
+        gr_open(&g, 0x167000 + round, GR_REAL);
+        g.slack = row[round % 4].slack;
+        a.gamma = row[round % 4].gamma;
+        a.kernel[0] = pick(&g, 1, 9);
+        c = pick(&g, 1, 20);
+        check(&g,
+              add(&g, CC_OP_LOCAL_RESPONSE_NORM,
+                  gr_input(&g, "x", CC_FP16, round % 5 ? GR(1, c, 4, 9) : GR(2, c, 9)), &a),
+              1e-6);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +369,10 @@ int main(void)
         cmocka_unit_test(transposed_convolutions),
         cmocka_unit_test(pools),
         cmocka_unit_test(pools_of_whole_axes),
+        cmocka_unit_test(norms_join_weights),
+        cmocka_unit_test(norms_before_a_convolution),
+        cmocka_unit_test(parametric_relus),
+        cmocka_unit_test(response_norms),
     };
 
     return cmocka_run_group_tests(tests, open_machine, close_machine);

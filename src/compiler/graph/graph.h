@@ -235,7 +235,7 @@ enum cc_pad { CC_PAD_CONSTANT, CC_PAD_REFLECT, CC_PAD_REPLICATE };
 enum cc_resize { CC_RESIZE_NEAREST, CC_RESIZE_LINEAR, CC_RESIZE_CUBIC };
 /*
  * Of element i, with scale = result / x: (i + 0.5) / scale - 0.5; the same, but 0 for a result of length 1;
- * i (x - 1) / (result - 1); i / scale.
+ * i (x - 1) / (scale x - 1); i / scale. A scale that is given need not be the ratio of the lengths.
  */
 enum cc_coordinate { CC_HALF_PIXEL, CC_PYTORCH_HALF_PIXEL, CC_ALIGN_CORNERS, CC_ASYMMETRIC };
 enum cc_nearest { CC_ROUND_PREFER_FLOOR, CC_ROUND_PREFER_CEIL, CC_ROUND_FLOOR, CC_ROUND_CEIL };

@@ -287,7 +287,7 @@ int cc_op_check(const struct cc_graph *graph, const struct cc_op *op, struct bas
     out = cc_rule_shape(value);
     if (rules[op->kind] && (status = rules[op->kind](graph, op, &out, error)))
         return status;
-    if (cc_shape_check(out.type, out.rank, out.dim, op->kind == CC_OP_CONST, &limit))
+    if (cc_shape_check(out.type, out.rank, out.dim, op->kind == CC_OP_CONST || is_folded(graph, op), &limit))
         return cc_rule_refuse(op, error, "%s", limit.text);
     if (out.type != value->type || out.rank != value->rank ||
         memcmp(out.dim, value->dim, out.rank * sizeof(out.dim[0])) != 0)

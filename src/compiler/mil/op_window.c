@@ -85,7 +85,9 @@ static int heighten_weight(struct cc_mil *mil, struct cc_mil_call *call, uint32_
     return 0;
 }
 
-int cc_mil_take_conv(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
+/* All but the padding. *kernel is NULL as take_padding has it. */
+static int take_kernel(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft,
+                       const uint32_t **kernel)
 {
     struct cc_attributes *a = &draft->a;
     const struct cc_value *weight;
@@ -104,35 +106,66 @@ int cc_mil_take_conv(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil
         (status = cc_mil_ints(mil, call, "groups", 1, 1, PR_CHANNELS_MAX, &a->groups)))
         return status;
     weight = &mil->graph->value[a->weight - 1];
-    return take_padding(mil, call, draft,
-                        cc_mil_first(mil, draft)->rank == 4 && weight->rank == 4 ? weight->dim + 2 : NULL);
+    *kernel = cc_mil_first(mil, draft)->rank == 4 && weight->rank == 4 ? weight->dim + 2 : NULL;
+    return 0;
+}
+
+int cc_mil_take_conv(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
+{
+    const uint32_t *kernel;
+    int status = take_kernel(mil, call, draft, &kernel);
+
+    return status ? status : take_padding(mil, call, draft, kernel);
 }
 
 /*
- * Rounding up adds one window that reaches beyond the end, and padding at the end for it. It adds none where
- * that window would begin after the elements. With `same` there is nothing to round. Returns whether anything
- * changed.
+ * The lengths of the result: as given, stride times the length of x with `same`, or all that the windows cover
+ * but the padding. `same` leaves the half of what it cuts off at the front, rounded down.
  */
-static bool round_up(const struct cc_value *x, struct cc_attributes *a)
+static void result_lengths(const struct cc_value *x, const uint32_t kernel[2], const int32_t *given,
+                           bool same, struct cc_attributes *a)
 {
-    bool changed = false;
-
     for (unsigned i = 0; i < 2; i++) {
-        uint64_t length = (uint64_t)x->dim[2 + i] + a->pad[2 * i], padded = length + a->pad[2 * i + 1];
-        uint64_t slides = padded >= a->kernel[i] ? padded - a->kernel[i] : 0, rest = slides % a->stride[i];
+        uint64_t whole =
+            (uint64_t)a->stride[i] * (x->dim[2 + i] - 1) + (uint64_t)(kernel[i] - 1) * a->dilation[i] + 1;
+        uint64_t cut = (uint64_t)a->pad[2 * i] + a->pad[2 * i + 1];
+        uint64_t length = same ? (uint64_t)a->stride[i] * x->dim[2 + i] : whole > cut ? whole - cut : 0;
 
-        if (!rest || slides - rest + a->stride[i] >= length)
-            continue;
-        a->pad[2 * i + 1] += (uint32_t)(a->stride[i] - rest);
-        changed = true;
+        if (given)
+            length = given[i] > 0 ? (uint64_t)given[i] : 0;
+        if (same)
+            a->pad[2 * i] = (uint32_t)(whole > length ? (whole - length) / 2 : 0);
+        a->size[i] = length > UINT32_MAX ? UINT32_MAX : (uint32_t)length;
     }
-    return changed;
+}
+
+int cc_mil_take_conv_transpose(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
+{
+    const char *padding = "valid";
+    const uint32_t *kernel;
+    const int32_t *shape;
+    int32_t given[2] = {1, 1};
+    uint32_t count, axes;
+    int status = take_kernel(mil, call, draft, &kernel);
+
+    if (status || (status = take_padding(mil, call, draft, NULL)) ||
+        (status = cc_mil_string(mil, call, "pad_type", &padding)) ||
+        (status = cc_mil_list(mil, call, "output_shape", &shape, &count)))
+        return status;
+    axes = draft->line ? 1 : 2;
+    if (count && count != 2 + axes)
+        return cc_mil_wrong(mil, call, "output_shape", EINVAL, "has %u numbers, expected %u", count,
+                            2 + axes);
+    for (uint32_t i = 0; count && i < axes; i++)
+        given[2 - axes + i] = shape[2 + i];
+    if (kernel)
+        result_lengths(cc_mil_first(mil, draft), kernel, count ? given : NULL, padding[0] == 's', &draft->a);
+    return 0;
 }
 
 static int take_pool(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
 {
     struct cc_attributes *a = &draft->a;
-    bool ceil_mode = false;
     int status = cc_mil_operand(mil, call, "x", draft);
 
     if (!status && cc_mil_first(mil, draft)->rank == 3)
@@ -143,53 +176,49 @@ static int take_pool(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil
         (status = take_axes(mil, call, "kernel_sizes", draft, a->kernel)) ||
         (status = take_axes(mil, call, "strides", draft, a->stride)) ||
         (status = cc_mil_need(mil, call, "pad_type")) ||
-        (status = cc_mil_bool(mil, call, "ceil_mode", &ceil_mode)))
+        (status = cc_mil_bool(mil, call, "ceil_mode", &a->ceil)))
         return status;
-    status = take_padding(mil, call, draft, cc_mil_first(mil, draft)->rank == 4 ? a->kernel : NULL);
-    if (status || !ceil_mode || cc_mil_first(mil, draft)->rank != 4)
-        return status;
-    if (round_up(cc_mil_first(mil, draft), a) && draft->kind == CC_OP_AVG_POOL)
-        return cc_mil_wrong(
-            mil, call, "ceil_mode", EOPNOTSUPP,
-            "is true and a window reaches beyond the end; this compiler does not support such "
-            "averages");
-    return 0;
+    return take_padding(mil, call, draft, cc_mil_first(mil, draft)->rank == 4 ? a->kernel : NULL);
 }
 
-int cc_mil_take_max_pool(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
+int cc_mil_take_pool(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
 {
     return take_pool(mil, call, draft);
 }
 
-/* Whether any window covers an element of the padding. */
-static bool meets_padding(const struct cc_value *x, const struct cc_attributes *a)
-{
-    for (unsigned i = 0; i < 2; i++) {
-        uint64_t length = (uint64_t)x->dim[2 + i] + a->pad[2 * i], padded = length + a->pad[2 * i + 1];
-
-        if (a->pad[2 * i])
-            return true;
-        if (padded >= a->kernel[i] &&
-            (padded - a->kernel[i]) / a->stride[i] * a->stride[i] + a->kernel[i] > length)
-            return true;
-    }
-    return false;
-}
-
 int cc_mil_take_avg_pool(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
 {
-    const struct cc_value *x;
-    bool exclude = false;
     int status = take_pool(mil, call, draft);
 
-    if (status || (status = cc_mil_bool(mil, call, "exclude_padding_from_average", &exclude)))
-        return status;
-    x = cc_mil_first(mil, draft);
-    if (exclude && x->rank == 4 && meets_padding(x, &draft->a))
-        return cc_mil_wrong(
-            mil, call, "exclude_padding_from_average", EOPNOTSUPP,
-            "is true and windows cover padding (%u, %u, %u, %u); this compiler supports only averages "
-            "that count it",
-            draft->a.pad[0], draft->a.pad[1], draft->a.pad[2], draft->a.pad[3]);
-    return 0;
+    return status ? status
+                  : cc_mil_bool(mil, call, "exclude_padding_from_average", &draft->a.exclude_padding);
+}
+
+/* In MIL's letters: k is added to the sum, beta is the exponent. */
+int cc_mil_take_local_response_norm(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
+{
+    struct cc_attributes *a = &draft->a;
+    int status = cc_mil_operand(mil, call, "x", draft);
+
+    a->alpha = 1e-4f;
+    a->beta = 1;
+    a->gamma = 0.75f;
+    if (!status)
+        status = cc_mil_need(mil, call, "size");
+    if (!status)
+        status = cc_mil_ints(mil, call, "size", 1, 1, PR_CHANNELS_MAX, &a->kernel[0]);
+    if (!status)
+        status = cc_mil_float(mil, call, "alpha", &a->alpha);
+    if (!status)
+        status = cc_mil_float(mil, call, "k", &a->beta);
+    return status ? status : cc_mil_float(mil, call, "beta", &a->gamma);
+}
+
+int cc_mil_take_prelu(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
+{
+    int status = cc_mil_operand(mil, call, "x", draft);
+
+    if (!status)
+        status = cc_mil_need(mil, call, "alpha");
+    return status ? status : cc_mil_tensor(mil, call, "alpha", &draft->a.weight);
 }

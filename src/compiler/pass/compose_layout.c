@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "compiler/pass/compose.h"
 #include "compiler/pass/lane.h"
+#include "compiler/pass/window.h"
 
 /* A constant of one value. */
 static uint32_t filled(struct cc_build *b, enum cc_type type, uint32_t rank, const uint32_t *dims,
@@ -153,10 +154,11 @@ static uint32_t compose_reverse(struct cc_build *b, const struct cc_op *op, uint
     return x;
 }
 
-/* Zeros around H and W that only a convolution reads are its own padding. */
+/* Zeros around H and W that a convolution reads are its own padding, as far as a descriptor has it. */
 static void join_padding(struct cc_rewrite *r, const struct cc_op *op, bool *done)
 {
     const struct cc_op *pad = cc_rewrite_maker(r, op->input[0]);
+    const struct cc_value *weight = &r->from->value[op->a.weight - 1];
     struct cc_op joined = *op;
 
     if (!pad || pad->kind != CC_OP_PAD || pad->a.pad_mode != CC_PAD_CONSTANT || pad->a.alpha != 0 ||
@@ -166,6 +168,8 @@ static void join_padding(struct cc_rewrite *r, const struct cc_op *op, bool *don
     for (unsigned i = 0; i < 2; i++) {
         joined.a.pad[2 * i] += pad->a.begin[2 + i];
         joined.a.pad[2 * i + 1] += pad->a.end[2 + i];
+        if (joined.a.pad[2 * i] > CC_PAD_MAX || weight->dim[2 + i] > cc_window_limit[i])
+            return;
     }
     joined.input[0] = pad->input[0];
     cc_rewrite_copy(r, &joined);

@@ -179,20 +179,22 @@ void cc_window_max_pool(struct cc_rewrite *r, const struct cc_op *op, bool *done
 {
     struct pool p;
     uint32_t step[2];
+    bool dilated;
 
     if (op->kind != CC_OP_MAX_POOL || (within_limits(&op->a) && !op->a.ceil))
         return;
     *done = true;
     p = pool_of(r, op);
+    dilated = p.a.dilation[0] > 1 || p.a.dilation[1] > 1;
     for (unsigned i = 0; i < 2; i++)
-        step[i] = p.a.dilation[i] > 1 ? p.a.stride[i] : awkward(p.a.stride[i]);
+        step[i] = dilated ? p.a.stride[i] : awkward(p.a.stride[i]);
     if (within_limits(&p.a))
         put_pool(&p, &p.a);
     else if (is_whole(&p, 0) || is_whole(&p, 1))
         reduced(&p, CC_OP_REDUCE_MAX);
     else if (step[0] > 1 || step[1] > 1)
         every_window(&p, step);
-    else if (p.a.dilation[0] > 1 || p.a.dilation[1] > 1)
+    else if (dilated)
         cc_rewrite_put(r, op->output,
                        cc_window_stacked(&r->to, op->kind, cc_rewrite_value(r, op->input[0]), p.a.kernel,
                                          &p.a, r->from->value[op->output].dim, -INFINITY));

@@ -136,7 +136,9 @@ static void rank_broadcast(struct cc_rewrite *r, struct broadcast *c)
         return;
     }
     for (uint32_t i = 0; i < c->op->inputs && !b->status; i++) {
-        if ((c->fixed && cc_build_value(b, c->input[i])->rank <= 2) || is_single(c->dim[i]))
+        uint32_t rank = cc_build_value(b, c->input[i])->rank;
+
+        if ((c->fixed && rank <= 2) || (rank < FULL && is_single(c->dim[i])))
             continue; /* a matrix or a number is broadcast to any rank */
         merge(c->dim[i], pair, merged);
         c->input[i] = cc_build_reshape(b, c->input[i], FULL - 1, merged);

@@ -34,6 +34,7 @@ static uint32_t add(struct cc_build *b, const struct cc_op *op, const struct cc_
 {
     char name[NAME_BYTES];
     int value, number;
+    bool folded;
 
     next_name(b, name);
     value = cc_graph_add_value(b->graph, name, shape->type, shape->rank, shape->dim);
@@ -52,6 +53,8 @@ static uint32_t add(struct cc_build *b, const struct cc_op *op, const struct cc_
     memcpy(b->graph->op[number].input, op->input, op->inputs * sizeof(op->input[0]));
     b->graph->op[number].output = (uint32_t)value;
     b->graph->op[number].a = op->a;
+    if (b->fold)
+        b->status = b->fold(b->graph, (uint32_t)number, &folded, b->error);
     return (uint32_t)value;
 }
 

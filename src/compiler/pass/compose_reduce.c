@@ -63,8 +63,8 @@ static uint32_t softmax(struct cc_rewrite *r, const struct cc_op *op, uint32_t x
 }
 
 /*
- * sqrt((factor norm(x))^2 + epsilon) over `axes`, which stay. It is the norm of two numbers, so that no square
- * is rounded to fp16.
+ * sqrt((factor norm(x))^2 + epsilon) over `axes`, which stay. It is the norm of two numbers, so that no
+ * square is rounded to fp16.
  */
 static uint32_t root_of_squares(struct cc_rewrite *r, uint32_t x, uint32_t axes, float factor, float epsilon)
 {
@@ -173,8 +173,8 @@ static uint32_t product_along(struct cc_rewrite *r, uint32_t x, uint32_t axis)
 }
 
 /*
- * A slice of the last axis passes large values only from 64-byte boundaries on, so that axis is exchanged with
- * the one before it.
+ * A slice of the last axis passes large values only from 64-byte boundaries on, so that axis is exchanged
+ * with the one before it.
  */
 static uint32_t product_along_last(struct cc_rewrite *r, uint32_t x)
 {

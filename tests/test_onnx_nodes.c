@@ -611,7 +611,7 @@ static bool is_on_page(const char *page, const struct row *row)
 static bool check_page(struct suite *s)
 {
     size_t size;
-    uint8_t *bytes = test_file_read(SOURCE_ROOT "/docs/operators.md", &size);
+    uint8_t *bytes = test_file_read(TEST_SOURCE_ROOT "/docs/operators.md", &size);
     char *page = bytes ? realloc(bytes, size + 1) : NULL;
     const char *table = NULL;
     bool good = true;

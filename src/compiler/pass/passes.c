@@ -15,9 +15,9 @@ static const struct {
     const char *name;
     int (*run)(struct cc_graph **graph, struct base_error *error);
 } passes[] = {
-    {"fold", cc_pass_fold},           {"transpose", cc_pass_transpose}, {"fold", cc_pass_fold},
-    {"norm", cc_pass_norm},           {"compose", cc_pass_compose},     {"rank", cc_pass_rank},
-    {"transpose", cc_pass_transpose}, {"fold", cc_pass_fold},
+    {"fold", cc_pass_fold}, {"transpose", cc_pass_transpose}, {"fold", cc_pass_fold},
+    {"norm", cc_pass_norm}, {"compose", cc_pass_compose},     {"lift", cc_pass_lift},
+    {"rank", cc_pass_rank}, {"transpose", cc_pass_transpose}, {"fold", cc_pass_fold},
 };
 
 int cc_passes(struct cc_graph **graph, struct base_error *error)

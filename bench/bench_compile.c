@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What compiling costs. Time: chains of operations that are fused, and of convolutions with weights of their
- * own; twice the chain should take about twice the time. Memory: the peak of a process that compiles a network
- * of large weights, beside the bytes of the weights.
+ * own; twice the chain should take about twice the time. Memory: the peak of a process that compiles a
+ * network of large weights, beside the bytes of the weights.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -20,6 +20,7 @@ struct field {
     struct bytes body;
 };
 
+enum { ELEMENTS_MAX = 1 << 24 };
 enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 
 static bool varint(struct bytes *b, uint64_t *value)
@@ -181,12 +182,14 @@ static bool tensor_head(struct bytes b, struct of_tensor *t)
             if (t->rank == OF_AXES_MAX)
                 return false;
             t->dim[t->rank++] = (uint32_t)dim;
-            t->elements *= dim;
+            t->elements *= dim <= ELEMENTS_MAX ? dim : ELEMENTS_MAX + 1;
+            if (t->elements > ELEMENTS_MAX)
+                return false;
             if (f.form == VARINT)
                 break;
         }
     }
-    return type_bytes(t->type) != 0;
+    return type_bytes(t->type) != 0 && t->elements <= ELEMENTS_MAX;
 }
 
 bool of_tensor_read(const char *path, struct of_tensor *tensor)
@@ -201,14 +204,19 @@ bool of_tensor_read(const char *path, struct of_tensor *tensor)
         return false;
     b = (struct bytes){bytes, bytes + size};
     good = tensor_head(b, tensor);
+    /* a file of another kind may look like a tensor of any size */
+    good = good && tensor->elements <= size * 8;
     tensor->x = good ? calloc(tensor->elements + 1, sizeof(double)) : NULL;
+    good = good && tensor->x;
     while (good && next(&b, &f))
         if (f.number == 4 || f.number == 5 || f.number == 7 || (f.number >= 9 && f.number <= 11))
             good = append(tensor, &count, &f);
     good = good && count == tensor->elements;
     free(bytes);
-    if (!good)
+    if (!good) {
         free(tensor->x);
+        tensor->x = NULL;
+    }
     return good;
 }
 

@@ -190,7 +190,7 @@ static void products(void **state)
     assert_int_equal(w[1].td.word[9], 0x23);
 }
 
-/* A result that stays in L2, and the two kinds of tasks that read it there (oracle sheet, 2.1, 2.6 and 2.9). */
+/* A result that stays in L2, and the two kinds of tasks that read it there (oracle sheet, 2.1 and 2.6). */
 static void residents(void **state)
 {
     enum { BASE = 0x40000 }; /* the first address that is not left to staging */

@@ -117,7 +117,8 @@ static void refuses_kinds(void **state)
 {
     (void)state;
     refused(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }\n", 24, ENOTSUP,
-            "its type is <f8; fp16 (<f2), fp32 (<f4), uint8 (|u1), int8 (|i1) or bool (|b1) are taken");
+            "its type is <f8; fp16 (<f2), fp32 (<f4), uint8 (|u1), int8 (|i1), int32 (<i4), int64 (<i8) or "
+            "bool (|b1) are taken");
     refused(1, "{'descr': '<u2', 'fortran_order': False, 'shape': (3,), }\n", 6, ENOTSUP, "its type is <u2");
     refused(1, "{'descr': '|S1', 'fortran_order': False, 'shape': (3,), }\n", 3, ENOTSUP, "its type is |S1");
     refused(1, "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }\n", 6, EINVAL,

@@ -124,10 +124,59 @@ static void costs_add_up(void **state)
     cc_placement_destroy(cut);
 }
 
+/* A convolution and a batch norm, whose factors a pass moves into the weights. */
+static struct cc_graph *make_normed(void)
+{
+    static const float weights[16] = {1, 2, 3, 4, 5, 6, 7, 8}, ones[4] = {1, 1, 1, 1};
+    const uint32_t dims[4] = {1, 4, 5, 6}, kernel[4] = {4, 4, 1, 1}, channels = 4;
+    struct cc_attributes conv = {.groups = 1, .stride = {1, 1}, .dilation = {1, 1}}, norm = {.epsilon = 0.5f};
+    struct cc_graph *graph = cc_graph_create();
+    struct base_error error = {{0}};
+    struct cc_build b = {.graph = graph, .error = &error, .name = "y", .origin = 1};
+    uint32_t x, y;
+
+    assert_non_null(graph);
+    x = (uint32_t)cc_graph_add_value(graph, "x", CC_FP16, 4, dims);
+    assert_int_equal(cc_graph_add_input(graph, x), 0);
+    assert_int_equal(cc_graph_add_origin(graph, "conv", "Conv", 0, 0), 0);
+    assert_int_equal(cc_graph_add_origin(graph, "norm", "BatchNormalization", 0, 0), 1);
+    conv.weight = cc_build_floats(&b, 4, kernel, weights) + 1;
+    norm.mean = cc_build_floats(&b, 1, &channels, ones) + 1;
+    norm.variance = cc_build_floats(&b, 1, &channels, ones) + 1;
+    y = cc_build_op(&b, CC_OP_CONV, 1, &x, &conv);
+    b.origin = 2;
+    y = cc_build_op(&b, CC_OP_BATCH_NORM, 1, &y, &norm);
+    if (b.status)
+        fail_msg("%s", error.text);
+    assert_int_equal(cc_graph_add_output(graph, y), 0);
+    return graph;
+}
+
+static void what_a_pass_merges_is_named(void **state)
+{
+    struct cc_segment whole = {.graph = make_normed()};
+    struct cc_placement *p = NULL;
+    struct base_error error;
+
+    (void)state;
+    assert_int_equal(cc_placement_create(whole.graph, &p, &error), 0);
+    add_segment(p, &whole);
+    cc_placement_end(p);
+    assert_int_equal(p->row[1].where, CC_WHERE_ENGINE);
+    assert_int_equal(p->row[1].descriptors, 1);
+    assert_true(p->row[1].weights_bytes >= (16 + 4) * 2); /* and the bias that the norm gives it */
+    assert_int_equal(p->row[2].where, CC_WHERE_MERGED);
+    assert_int_equal(p->row[2].into, 2);
+    assert_non_null(strstr(p->row[2].why, "conv"));
+    cc_placement_destroy(p);
+    cc_graph_destroy(whole.graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_node_has_a_place),
-                                       cmocka_unit_test(costs_add_up)};
+                                       cmocka_unit_test(costs_add_up),
+                                       cmocka_unit_test(what_a_pass_merges_is_named)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,14 +108,10 @@ def opened(browser, folder, path):
 
 
 class Bench:
-    """One model, both verbs."""
+    """One model, for both verbs."""
 
-    def __init__(self, anemone, browser, folder, name, text):
-        self.browser, self.folder = browser, folder
-        self.model = os.path.join(folder, name)
-        with open(self.model, "w", encoding="utf-8") as file:
-            file.write(text)
-        self.anemone = anemone
+    def __init__(self, anemone, browser, folder, model):
+        self.anemone, self.browser, self.folder, self.model = anemone, browser, folder, model
         self.environment = dict(os.environ, XDG_CACHE_HOME=folder, ANEMONE_SERVICE="none")
 
     def page(self, *words):
@@ -185,12 +181,46 @@ def report_of_a_large_network(bench):
     assert len(data["nodes"]) == 1002 and len(page.rows) == 1000, (len(data["nodes"]), len(page.rows))
 
 
+def report_of_squeezenet(bench):
+    """The nodes are those of the file, each with a place."""
+    page, data = bench.page("compile", "--report")
+    healthy(page, data)
+    nodes = [node for node in data["nodes"] if node["where"] not in ("input", "output")]
+    kinds = [node["kind"] for node in nodes]
+    assert (len(nodes), kinds.count("Conv"), kinds.count("Relu"), kinds.count("Concat")) == (68, 25, 25, 8), kinds
+    assert all(node["where"] == "engine" for node in nodes if node["kind"] == "Conv")
+    assert data["places"]["host"] == 0 and sum(data["places"].values()) == len(nodes)
+
+
+def comparison_of_mnist(bench):
+    page, data = bench.page("compare")
+    healthy(page, data)
+    for error in data["outputs"][0]["errors"]:
+        assert error["cosine"] >= 0.999 and error["top1"], error
+
+
 def problems_of(check, bench):
     try:
         check(bench)
     except (AssertionError, KeyError, ValueError, subprocess.TimeoutExpired) as problem:
         return [f"{type(problem).__name__}: {problem!s:.600}"]
     return []
+
+
+def written(folder, name, text):
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
+def shared(name):
+    """A real model of ANEMONE_MODELS or of the folder beside the tree; None when it is not there."""
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    for folder in (os.environ.get("ANEMONE_MODELS", ""), os.path.join(root, "..", "shared", "models")):
+        if folder and os.path.exists(os.path.join(folder, name)):
+            return os.path.join(folder, name)
+    return None
 
 
 def main():
@@ -200,13 +230,19 @@ def main():
         return 0
     anemone = sys.argv[1]
     with tempfile.TemporaryDirectory() as folder:
-        little = Bench(anemone, browser, folder, "small.mil", small())
-        many = Bench(anemone, browser, folder, "large.mil", large(1000))
-        return tap.report([(name, problems_of(check, bench)) for name, check, bench in (
-            ("the report of a small network", report_of_a_small_network, little),
-            ("the comparison of a small network", comparison_of_a_small_network, little),
-            ("the report of 1000 nodes", report_of_a_large_network, many),
-        )])
+        little, many = written(folder, "small.mil", small()), written(folder, "large.mil", large(1000))
+        results = []
+        for name, check, model in (
+                ("the report of a small network", report_of_a_small_network, little),
+                ("the comparison of a small network", comparison_of_a_small_network, little),
+                ("the report of 1000 nodes", report_of_a_large_network, many),
+                ("the report of squeezenet_trim.onnx", report_of_squeezenet, shared("squeezenet_trim.onnx")),
+                ("the comparison of mnist.onnx", comparison_of_mnist, shared("mnist.onnx"))):
+            if model:
+                results.append((name, problems_of(check, Bench(anemone, browser, folder, model))))
+            else:
+                results.append((f"{name} # SKIP the model is not there; ANEMONE_MODELS names its folder", []))
+        return tap.report(results)
 
 
 if __name__ == "__main__":

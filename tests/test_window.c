@@ -27,29 +27,39 @@ static uint32_t add(struct gr *g, enum cc_op_kind kind, uint32_t x, const struct
     return gr_op(g, kind, 1, &x, out, a);
 }
 
-static void evaluate(const struct cc_graph *graph, const double *x, struct cc_eval *eval)
+/* `x` has one array per input. */
+static void evaluate(const struct cc_graph *graph, double *const *x, struct cc_eval *eval)
 {
     struct base_error error;
 
-    if (cc_eval_open(eval, graph, &error) || cc_eval_set(eval, graph->input[0], x, &error) ||
-        cc_eval_run(eval, 0, &error))
+    if (cc_eval_open(eval, graph, &error))
+        fail_msg("%s", error.text);
+    for (uint32_t i = 0; i < graph->inputs; i++)
+        if (cc_eval_set(eval, graph->input[i], x[i], &error))
+            fail_msg("%s", error.text);
+    if (cc_eval_run(eval, 0, &error))
         fail_msg("%s", error.text);
 }
 
 /* The passes keep the meaning. `relative` is for constants that they compute in single precision. */
 static void meaning_stays(struct gr *g, double relative)
 {
-    const struct cc_value *in = &g->graph->value[g->graph->input[0]];
-    uint64_t count = cc_value_elements(in);
-    double *x = calloc(count, sizeof(*x)), most = 0;
+    enum { INPUTS = 2 };
+    double *x[INPUTS] = {NULL}, most = 0;
+    uint64_t count;
     struct cc_graph *after;
     struct cc_eval eval[2];
     struct base_error error;
     const double *y[2];
 
-    assert_non_null(x);
-    for (uint64_t i = 0; i < count; i++)
-        x[i] = (double)test_rng_range(&g->rng, 0, 4096) / 2048 - 1;
+    assert_true(g->graph->inputs <= INPUTS);
+    for (uint32_t i = 0; i < g->graph->inputs; i++) {
+        count = cc_value_elements(&g->graph->value[g->graph->input[i]]);
+        x[i] = calloc(count, sizeof(*x[i]));
+        assert_non_null(x[i]);
+        for (uint64_t k = 0; k < count; k++)
+            x[i][k] = (double)test_rng_range(&g->rng, 0, 4096) / 2048 - 1;
+    }
     assert_int_equal(cc_graph_copy(g->graph, &after), 0);
     if (cc_passes(&after, &error))
         fail_msg("%s", error.text);
@@ -67,7 +77,8 @@ static void meaning_stays(struct gr *g, double relative)
     cc_eval_close(&eval[0]);
     cc_eval_close(&eval[1]);
     cc_graph_destroy(after);
-    free(x);
+    for (uint32_t i = 0; i < INPUTS; i++)
+        free(x[i]);
 }
 
 /* Both checks; returns the number of descriptors. */
@@ -136,6 +147,42 @@ static void convolutions(void **state)
         a.kernel[0] = a.kernel[1] = 0;
         x = add(&g, CC_OP_CONV, x, &a);
         check(&g, round % 3 ? x : gr_relu(&g, x), 1e-9);
+    }
+}
+
+/* Weights that are an input, and weights that are computed of constants alone, which are folded. */
+static void weights_of_run_time(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 24; round++) {
+        struct cc_attributes a = {.groups = 1};
+        uint32_t x, w, in, out, input[2];
+        struct gr_shape shape;
+        struct cc_op op = {.kind = CC_OP_CONV, .name = (char[]){"y"}, .inputs = 2};
+        struct cc_shape result;
+        struct base_error error;
+        struct gr g;
+
+        gr_open(&g, 0x16a000 + round, GR_WHOLE);
+        g.most = 1;
+        draw(&g, &(struct range){3, round % 3 + 1, round % 2 + 1, 2}, &a);
+        a.groups = round % 4 == 3 ? pick(&g, 2, 3) : 1;
+        in = pick(&g, 1, 3);
+        out = pick(&g, 1, 5);
+        shape = GR(out * a.groups, in, a.kernel[0], a.kernel[1]);
+        x = gr_input(&g, "x", CC_FP16,
+                     GR(pick(&g, 1, 2), in * a.groups, length_for(&g, &a, 0, 6), length_for(&g, &a, 1, 20)));
+        w = round % 4 ? gr_input(&g, "w", CC_FP16, shape)
+                      : gr_unary(&g, CC_OP_ABS, gr_const(&g, shape), NULL);
+        a.bias = round % 2 ? gr_const(&g, GR(out * a.groups)) + 1 : 0;
+        a.kernel[0] = a.kernel[1] = 0;
+        input[0] = op.input[0] = x;
+        input[1] = op.input[1] = w;
+        op.a = a;
+        if (cc_op_shape(g.graph, &op, &result, &error))
+            fail_msg("%s", error.text);
+        shape = GR(result.dim[0], result.dim[1], result.dim[2], result.dim[3]);
+        check(&g, gr_op(&g, CC_OP_CONV, 2, input, shape, &a), 1e-9);
     }
 }
 
@@ -444,6 +491,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convolutions),
+        cmocka_unit_test(weights_of_run_time),
         cmocka_unit_test(transposed_convolutions),
         cmocka_unit_test(pools),
         cmocka_unit_test(pools_of_whole_axes),

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "compiler/mil/list.h"
+#include "compiler/onnx/onnx.h"
 
 struct row {
     enum cc_form form;
@@ -82,15 +83,35 @@ static bool mil_at(unsigned number, struct cc_operator *operator, char arguments
     return true;
 }
 
+static bool onnx_at(unsigned number, struct cc_operator *operator,
+                    char arguments[CC_OPERATOR_ARGUMENTS_BYTES])
+{
+    const char *names;
+    size_t at = 0;
+
+    operator->name = cc_onnx_op_at(number, &operator->kind, &names);
+    if (!operator->name)
+        return false;
+    for (; *names && at + 2 < CC_OPERATOR_ARGUMENTS_BYTES; names++) {
+        if (*names == ' ')
+            arguments[at++] = ',';
+        arguments[at++] = *names;
+    }
+    arguments[at] = '\0';
+    return true;
+}
+
 bool cc_operator_at(enum cc_dialect dialect, unsigned number, struct cc_operator *operator,
                     char arguments[CC_OPERATOR_ARGUMENTS_BYTES])
 {
     const struct row *row;
 
-    if (dialect != CC_DIALECT_MIL || !mil_at(number, operator, arguments))
+    if (dialect == CC_DIALECT_MIL ? !mil_at(number, operator, arguments)
+                                  : !onnx_at(number, operator, arguments))
         return false;
     row = row_of(dialect, operator);
     operator->arguments = arguments;
+    operator->same = row == & by_kind[operator->kind];
     operator->form = row->form;
     operator->composed_of = row->composed_of;
     operator->limits = row->limits;

@@ -23,6 +23,7 @@ enum cc_dialect { CC_DIALECT_MIL, CC_DIALECT_ONNX, CC_DIALECTS };
 struct cc_operator {
     const char *name;
     enum cc_op_kind kind;  /* of the operation that it becomes, or of the main one of several */
+    bool same;             /* it becomes that operation, and its row is that of the kind */
     const char *arguments; /* names with commas between; of ONNX: the attributes */
     enum cc_form form;
     const char *composed_of; /* "" unless the form is COMPOSED */

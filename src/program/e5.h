@@ -144,8 +144,8 @@ uint32_t pr_e5_buffers(const struct pr_e5 *e5, enum pr_hwx_direction direction);
 #define PR_E5_SCALARS_BYTES 16u
 void pr_e5_scalars(const struct pr_e5 *e5, void *bytes);
 /*
- * The surfaces as program images state them, for pr_hwx_write: one per buffer, inputs and outputs in the order
- * of the ports. A buffer of several ports is one row. Returns their number; `ports` has room for
+ * The surfaces as program images state them, for pr_hwx_write: one per buffer, inputs and outputs in the
+ * order of the ports. A buffer of several ports is one row. Returns their number; `ports` has room for
  * PR_E5_PORT_BUFFERS.
  */
 uint32_t pr_e5_image_ports(const struct pr_e5 *e5, struct pr_hwx_port *ports);

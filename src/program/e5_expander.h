@@ -24,8 +24,8 @@ struct pr_e5_expander {
 /* Names the record in front of the words; false. */
 bool pr_e5_wrong(const struct pr_e5_expander *x, const char *what);
 /*
- * Kind, extents, flags and fields that are narrower in a register than in a record. What they mean together is
- * judged on the decoded task.
+ * Kind, extents, flags and fields that are narrower in a register than in a record. What they mean together
+ * is judged on the decoded task.
  */
 bool pr_e5_check_record(const struct pr_e5_expander *x);
 

@@ -14,23 +14,24 @@
 #include "base/printable.h"
 #include "compiler/compile.h"
 #include "compiler/half.h"
+#include "tool/binding.h"
 #include "tool/comparison.h"
 #include "tool/named.h"
 #include "tool/tensor.h"
 #include "tool/tool.h"
 
 const char tool_compare_help[] =
-    "anemone compare MODEL [--input NAME=FILE.npy ...] [--seed N] [--nodes N] [--threads N]\n"
-    "                [--html FILE] [--json]\n\n"
+    "anemone compare MODEL [--input NAME=FILE.npy ...] [--shape NAME=1,3,224,224] [--bind NAME=FILE.npy]\n"
+    "                [--seed N] [--nodes N] [--threads N] [--html FILE] [--json]\n\n"
     "Runs a network under the numeric policies m1 and m1-exact and beside it the float64 meaning of the\n"
     "same graph, and shows where the numbers are lost: for the whole network, and for every node the error\n"
     "that it adds (the node alone on the engine, with the reference's operands rounded to fp16) and the\n"
     "error that reaches the output (float64 of the rest of the network with that error), worst first, with\n"
     "the elements that saturate (infinite or NaN where the reference is not), overflow (beyond fp16 in the\n"
     "reference) or are flushed (0 where the reference is not).\n\n"
-    "MODEL is a .mil file. Nothing is read from the cache or written to it.\n\n"
+    "MODEL is a .mil or .onnx file. Nothing is read from the cache or written to it.\n\n"
     "  --input NAME=FILE  a .npy file for an input, as `anemone run` takes it; an input without one gets\n"
-    "                     random numbers, normal with deviation 1, rounded to fp16\n"
+    "                     random numbers, normal with deviation 1, rounded to fp16\n" TOOL_BINDINGS_HELP
     "  --seed N           of the random numbers, 1 by default\n"
     "  --nodes N          measures the N nodes with the most multiplications alone; 0: only the network\n"
     "  --threads N        worker threads of each machine, 1 to 64; results do not depend on it\n"
@@ -43,6 +44,7 @@ struct compare {
     const char *model, *html;
     bool as_json;
     struct tool_named inputs;
+    struct tool_bindings bindings;
     uint32_t seed, nodes, threads;
     struct cc_graph *graph;
     struct tool_comparison comparison;
@@ -57,7 +59,8 @@ static bool take_words(struct compare *c, int argc, char **argv)
                                           {"threads", NULL, &threads}, {0}};
     unsigned count;
 
-    if (!tool_named_take(&argc, argv, "input", &c->inputs) ||
+    if (!tool_bindings_take(&argc, argv, &c->bindings) ||
+        !tool_named_take(&argc, argv, "input", &c->inputs) ||
         !tool_words(argc, argv, options, &c->model, 1, &count))
         return false;
     if (count != 1) {
@@ -289,17 +292,19 @@ int tool_compare(int argc, char **argv)
     }
     *c = (struct compare){.seed = 1, .nodes = UINT32_MAX, .threads = processors()};
     if (!take_words(c, argc, argv)) {
+        tool_bindings_release(&c->bindings);
         base_free(c);
         return TOOL_USAGE;
     }
     setenv("ANEMONE_SERVICE", "none", 1); /* surfaces are this process's own */
-    good = !cc_model_read(c->model, NULL, 0, &c->graph, &error);
+    good = !cc_model_read(c->model, c->bindings.row, c->bindings.count, &c->graph, &error);
     if (!good)
         tool_say("%s", error.text);
     good = good && check_names(c) && measure(c, &error) && show(c);
     if (c->comparison.graph)
         tool_comparison_close(&c->comparison);
     cc_graph_destroy(c->graph);
+    tool_bindings_release(&c->bindings);
     base_free(c);
     return good ? TOOL_OK : TOOL_FAILURE;
 }

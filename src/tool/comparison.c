@@ -37,7 +37,7 @@ struct sums {
 
 static void add_pair(struct sums *s, double engine, double reference)
 {
-    double d = engine - reference;
+    double d = engine == reference ? 0 : engine - reference; /* infinities may be equal */
 
     s->difference += d * d;
     s->reference += reference * reference;
@@ -487,7 +487,7 @@ static bool take_results(struct tool_comparison *c, struct part *p, double **cha
             double engine = cc_float_of_half(p->out.array[i][k]);
 
             add_pair(&s, engine, reference[k]);
-            changed[value][k] = whole[k] + (engine - reference[k]);
+            changed[value][k] = engine == reference[k] ? whole[k] : whole[k] + (engine - reference[k]);
         }
     }
     e->added_l2 = relative(&s);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tool/binding.h"
 #include "tool/hwx.h"
 #include "tool/json.h"
 #include "tool/progress.h"
@@ -17,9 +18,9 @@
 
 const char tool_compile_help[] =
     "anemone compile MODEL [--output NAME.bundle] [--hwx FILE.hwx] [--report] [--html FILE]\n"
-    "                [--force] [--json]\n"
+    "                [--shape NAME=1,3,224,224] [--bind NAME=FILE.npy] [--force] [--json]\n"
     "anemone compile --list [--json]\n\n"
-    "Compiles a .mil file into a bundle in the cache and says whether the cache had it already, under\n"
+    "Compiles a .mil or .onnx file into a bundle in the cache and says whether the cache had it already, under\n"
     "which key, and how long it took. MODEL may also be a bundle, which is then checked. A compiled\n"
     "program (.hwx, .anec) is not compiled again: `anemone run` takes it.\n\n"
     "  --output NAME.bundle  also writes the bundle there; a bundle that is there is replaced, anything\n"
@@ -31,13 +32,14 @@ const char tool_compile_help[] =
     "                        descriptors, why, what it costs by the model of an M1 Max, bytes of\n"
     "                        constants; and the sum with the dispatch, on an M1 and an M1 Max\n"
     "  --html FILE           the report as one HTML file: the graph coloured by where and shaded by cost,\n"
-    "                        details of each node, a table by cost; needs no server and no network\n"
+    "                        details of each node, a table by cost; needs no server and no network\n" TOOL_BINDINGS_HELP
     "  --force               compiles even when the cache has it\n"
     "  --list                every operator that is accepted: its form, what it is composed of, its limits\n"
     "  --json                the same as JSON\n\n"
     "The cache is $XDG_CACHE_HOME/anemone, or ~/.cache/anemone; see `anemone cache`. Where it cannot be\n"
     "used the bundle is made in memory, and a message says why it is not kept.\n\n"
-    "  anemone compile net.mil --output net.bundle --report\n";
+    "  anemone compile net.mil --output net.bundle --report\n"
+    "  anemone compile net.onnx --shape input=1,3,224,224\n";
 
 static void print_json(const char *model, const struct cc_bundle *bundle, const struct cc_report *report)
 {
@@ -73,7 +75,7 @@ static void print_text(const struct cc_bundle *bundle, const struct cc_report *r
     }
 }
 
-int tool_compile(int argc, char **argv)
+static int compile(int argc, char **argv, struct tool_bindings *bindings)
 {
     struct cc_options wanted = {0};
     const char *model, *hwx = NULL, *html = NULL;
@@ -92,7 +94,7 @@ int tool_compile(int argc, char **argv)
     unsigned count;
     int status;
 
-    if (!tool_words(argc, argv, options, &model, 1, &count))
+    if (!tool_bindings_take(&argc, argv, bindings) || !tool_words(argc, argv, options, &model, 1, &count))
         return TOOL_USAGE;
     if (list && !count) {
         if (as_json)
@@ -111,6 +113,8 @@ int tool_compile(int argc, char **argv)
         return TOOL_USAGE;
     }
     wanted.report |= html != NULL;
+    wanted.bindings = bindings->row;
+    wanted.binding_count = bindings->count;
     tool_progress_begin();
     status = cc_compile(model, &wanted, &bundle, &report, &error);
     tool_progress_end();
@@ -133,4 +137,13 @@ int tool_compile(int argc, char **argv)
     cc_placement_destroy(report.placement);
     cc_bundle_release(&bundle);
     return good ? TOOL_OK : TOOL_FAILURE;
+}
+
+int tool_compile(int argc, char **argv)
+{
+    struct tool_bindings bindings;
+    int status = compile(argc, argv, &bindings);
+
+    tool_bindings_release(&bindings);
+    return status;
 }

@@ -15,15 +15,18 @@
 #include "tool/dump.h"
 #include "tool/firmware.h"
 #include "tool/folder.h"
+#include "tool/inspect_model.h"
 #include "tool/tool.h"
 
 const char tool_inspect_help[] =
-    "anemone inspect FILE|FOLDER [--listing] [--raw] [--words N] [--descriptors N] [--recursive] [--json]\n\n"
+    "anemone inspect FILE|BUNDLE|FOLDER [--listing] [--raw] [--words N] [--descriptors N] [--recursive] [--json]\n\n"
     "Shows what a program holds: its ports with shapes and strides, its buffers, and every descriptor:\n"
     "the task in one sentence, the kernel streams, what function an activation table seems to be, and\n"
     "each field that is not zero with its place, its value and what that means (docs/descriptor.md\n"
     "has them all). A program is an image (.hwx), an .anec, a descriptor stream without a container (a\n"
     "btsp buffer, a dump of buffer 0, the content of an .anec), or the text form of one.\n\n"
+    "Of a model (.mil, .onnx) it shows the ports, the nodes by kind, parameters, bytes of weights and\n"
+    "multiply-accumulates; of a bundle the ports, what its manifest states and a line for each record.\n\n"
     "Of a firmware image (Image4) it shows the payload tag, the digest, the entry and the segments,\n"
     "when all of it is as docs/image.md says; otherwise what is wrong.\n"
     "Of a dump that the firmware left when it failed (.aned, docs/recovery.md) it shows every section.\n\n"
@@ -37,6 +40,7 @@ const char tool_inspect_help[] =
     "  --recursive      of a folder, also the files in the folders below\n"
     "  --json           ports, buffers and descriptors, or the rows of a folder, as JSON\n\n"
     "  anemone inspect relu.hwx\n"
+    "  anemone inspect net.onnx\n"
     "  anemone inspect btsp.bin\n"
     "  anemone inspect dump.bin --raw --words 157\n"
     "  anemone inspect . --recursive\n"
@@ -260,6 +264,17 @@ static int inspect_file(const char *path, bool listing, const struct tool_folder
     return status;
 }
 
+/* A model, or what was made of it. */
+static int inspect_compiled(const char *path, bool listing, bool as_json)
+{
+    if (listing) {
+        tool_say("%s: --listing takes a program; `anemone compile --hwx` makes one.", path);
+        return TOOL_USAGE;
+    }
+    return tool_inspect_is_model(path) ? tool_inspect_model(path, as_json)
+                                       : tool_inspect_bundle(path, as_json);
+}
+
 int tool_inspect(int argc, char **argv)
 {
     const char *words = NULL, *descriptors = NULL, *path;
@@ -282,6 +297,8 @@ int tool_inspect(int argc, char **argv)
     }
     if (!tool_asked_read(&how.asked, words, descriptors))
         return TOOL_USAGE;
+    if (!how.asked.raw && (tool_inspect_is_model(path) || (!how.recursive && tool_inspect_is_bundle(path))))
+        return inspect_compiled(path, listing, how.as_json);
     if (!tool_folder_is(path))
         return inspect_file(path, listing, &how);
     if (listing) {

@@ -21,13 +21,11 @@ static const struct {
     const char *name, *descr;
     size_t bytes;
 } types[] = {
-    [TOOL_FP16] = {"fp16", "<f2", 2},
-    [TOOL_FP32] = {"fp32", "<f4", 4},
-    [TOOL_UINT8] = {"uint8", "|u1", 1},
-    [TOOL_INT8] = {"int8", "|i1", 1},
+    [TOOL_FP16] = {"fp16", "<f2", 2}, [TOOL_FP32] = {"fp32", "<f4", 4},   [TOOL_UINT8] = {"uint8", "|u1", 1},
+    [TOOL_INT8] = {"int8", "|i1", 1}, [TOOL_INT32] = {"int32", "<i4", 4}, [TOOL_INT64] = {"int64", "<i8", 8},
 };
 #define TYPES       BASE_COUNT_OF(types)
-#define TYPES_TAKEN "fp16 (<f2), fp32 (<f4), uint8 (|u1), int8 (|i1) or bool (|b1)"
+#define TYPES_TAKEN "fp16 (<f2), fp32 (<f4), uint8 (|u1), int8 (|i1), int32 (<i4), int64 (<i8) or bool (|b1)"
 
 size_t tool_type_bytes(enum tool_type type)
 {
@@ -390,17 +388,35 @@ void tool_convert_float(enum tool_type to_type, void *to, enum tool_type from_ty
     }
 }
 
-static float load(enum tool_type type, const void *from, uint64_t index)
+int64_t tool_integer(enum tool_type type, const void *from, uint64_t index)
 {
     const uint8_t *at = (const uint8_t *)from + index * tool_type_bytes(type);
-    float value;
+    int64_t wide;
+    int32_t word;
 
     switch (type) {
-    case TOOL_UINT8: return (float)*at;
-    case TOOL_INT8: return (float)(int8_t)*at;
+    case TOOL_UINT8: return *at;
+    case TOOL_INT8: return (int8_t)*at;
+    case TOOL_INT32: memcpy(&word, at, sizeof(word)); return word;
+    case TOOL_INT64: memcpy(&wide, at, sizeof(wide)); return wide;
     case TOOL_FP16:
-    case TOOL_FP32: tool_convert_float(TOOL_FP32, &value, type, at, 1); break;
+    case TOOL_FP32: break;
     }
+    return 0;
+}
+
+static bool is_float(enum tool_type type)
+{
+    return type == TOOL_FP16 || type == TOOL_FP32;
+}
+
+static float load(enum tool_type type, const void *from, uint64_t index)
+{
+    float value;
+
+    if (!is_float(type))
+        return (float)tool_integer(type, from, index);
+    tool_convert_float(TOOL_FP32, &value, type, (const uint8_t *)from + index * tool_type_bytes(type), 1);
     return value;
 }
 
@@ -409,7 +425,7 @@ static bool store(enum tool_type type, void *to, uint64_t index, float value)
 {
     uint8_t *at = (uint8_t *)to + index * tool_type_bytes(type);
 
-    if (type == TOOL_FP16 || type == TOOL_FP32) {
+    if (is_float(type)) {
         tool_convert_float(type, at, TOOL_FP32, &value, 1);
         return true;
     }
@@ -423,7 +439,7 @@ static bool store(enum tool_type type, void *to, uint64_t index, float value)
 int tool_convert(enum tool_type to_type, void *to, enum tool_type from_type, const void *from,
                  uint64_t elements, struct base_error *error)
 {
-    bool integers = tool_type_bytes(to_type) == 1 || tool_type_bytes(from_type) == 1;
+    bool integers = !is_float(to_type) || !is_float(from_type);
 
     if (to_type == from_type || !integers) {
         tool_convert_float(to_type, to, from_type, from, elements);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tensors in .npy files: versions 1.0 to 3.0, half and single precision and integers of 8 bits, C order.
+ * Tensors in .npy files: versions 1.0 to 3.0, half and single precision and integers of 8, 32 and 64 bits,
+ * C order.
  * Reading trusts no byte.
  */
 #ifndef TOOL_NPY_H
@@ -16,7 +17,8 @@
 #define TOOL_NPY_RANK_MAX     8u
 #define TOOL_NPY_HEADER_BYTES 256u /* room for any header this file writes */
 
-enum tool_type { TOOL_FP16, TOOL_FP32, TOOL_UINT8, TOOL_INT8 };
+/* The last two are of files alone: no port has them. */
+enum tool_type { TOOL_FP16, TOOL_FP32, TOOL_UINT8, TOOL_INT8, TOOL_INT32, TOOL_INT64 };
 
 struct tool_shape {
     unsigned rank;
@@ -56,6 +58,8 @@ bool tool_shape_fits(const struct tool_shape *shape, const struct tool_shape *po
  */
 int tool_convert(enum tool_type to_type, void *to, enum tool_type from_type, const void *from,
                  uint64_t elements, struct base_error *error);
+/* Element i of integers, as it is. */
+int64_t tool_integer(enum tool_type type, const void *from, uint64_t index);
 /* Between half and single precision. */
 void tool_convert_float(enum tool_type to_type, void *to, enum tool_type from_type, const void *from,
                         uint64_t elements);

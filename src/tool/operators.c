@@ -94,7 +94,7 @@ void tool_operators_json(void)
         for (unsigned i = 0; cc_operator_at((enum cc_dialect)d, i, &operator, arguments); i++) {
             json_object(&json, NULL);
             json_string(&json, "operator", operator.name);
-            json_string(&json, "operation", cc_op_name(operator.kind));
+            json_string(&json, "operation", operator.same ? cc_op_name(operator.kind) : "");
             json_string(&json, "arguments", operator.arguments);
             json_string(&json, "form", cc_form_name(operator.form));
             json_string(&json, "composed_of", operator.composed_of);

@@ -11,7 +11,9 @@
 
 #include <anemone/broker.h>
 
+#include "base/alloc.h"
 #include "protocol/timing.h"
+#include "tool/binding.h"
 #include "tool/fault.h"
 #include "tool/image_input.h"
 #include "tool/latency.h"
@@ -25,9 +27,10 @@
 const char tool_run_help[] =
     "anemone run MODEL --input NAME=FILE.npy ... --output NAME=FILE.npy ...\n"
     "anemone run MODEL --image PICTURE [--labels FILE] [--top N] ...\n"
+    "            [--shape NAME=1,3,224,224] [--bind NAME=FILE.npy]\n"
     "            [--repeat N] [--numerics m1|m1-exact|ieee] [--threads N] [--core native|emulated]\n"
     "            [--firmware FILE] [--timing m1|none] [--trace FILE] [--json]\n\n"
-    "Runs a model once, writes its outputs, and shows what a classifier says. MODEL is a .mil file, a bundle folder or a compiled\n"
+    "Runs a model once, writes its outputs, and shows what a classifier says. MODEL is a .mil or .onnx file, a bundle folder or a compiled\n"
     "program (.hwx or .anec; the ports of an .anec are x0, x1, ... and y0, y1, ...). Tensors are .npy\n"
     "files, fp16, fp32, uint8, int8 or bool (a uint8 of 0 or 1), in C order, of the port's shape (or of\n"
     "that shape without its ones); they are converted to the port's type, without loss when that is an\n"
@@ -40,7 +43,7 @@ const char tool_run_help[] =
     "  --mean M[,M,M]      subtracted, for all channels or for each, in the input's order; 0\n"
     "  --std S[,S,S]       then divided by; 1\n"
     "  --layout LAYOUT     auto (default: by the input's shape), nchw or nhwc\n"
-    "  --bgr               blue first\n"
+    "  --bgr               blue first\n" TOOL_BINDINGS_HELP
     "  --labels FILE       one name per class, a line each\n"
     "  --top N             the N largest values of the output that has one per class, with bars; 5 with\n"
     "                      --image or --labels\n"
@@ -82,6 +85,7 @@ struct run {
     bool as_json;
     uint32_t repeat;
     struct bindings in, out;
+    struct tool_bindings given; /* of the model's inputs, before it is compiled */
     struct tool_image_input image;
     uint32_t top;            /* 0: no ranking */
     const char *labels_file; /* NULL: none */
@@ -259,7 +263,8 @@ static bool take_words(struct run *run, int argc, char **argv, const char **mode
         {"trace", NULL, &traced.given},      {0}};
     unsigned count;
 
-    if (!take_bindings(&argc, argv, "input", &run->in) || !take_bindings(&argc, argv, "output", &run->out) ||
+    if (!tool_bindings_take(&argc, argv, &run->given) || !take_bindings(&argc, argv, "input", &run->in) ||
+        !take_bindings(&argc, argv, "output", &run->out) ||
         !tool_words(argc, argv, options, model, 1, &count))
         return false;
     if (count != 1) {
@@ -496,6 +501,23 @@ static uint32_t warm_count(const struct run *run)
     return run->repeat > 1 ? run->repeat - 1 : 1;
 }
 
+/* A model whose inputs are given a shape or a value is compiled here, and its bundle opened. */
+static bool open_model(struct run *run, const char *model)
+{
+    uint64_t begin = tool_latency_now_ns(), compiled;
+    char *bundle;
+    bool good;
+
+    if (!run->given.count)
+        return tool_model_open(model, &run->model);
+    bundle = tool_bindings_compile(&run->given, model);
+    compiled = tool_latency_now_ns() - begin;
+    good = bundle && tool_model_open(bundle, &run->model);
+    run->model.compile_ns += compiled;
+    base_free(bundle);
+    return good;
+}
+
 /* The machine is the service's: its stages and faults are not this process's to see. */
 static bool go_served(struct run *run, const char *model)
 {
@@ -507,8 +529,8 @@ static bool go_served(struct run *run, const char *model)
                  run->own_option, run->service);
         return false;
     }
-    if (!tool_model_open(model, &run->model) || !read_inputs(run) || !check_outputs(run) ||
-        !dispatch_first(run) || !tool_latency_measure(tool_model_run, &run->model, warm_count(run), &whole))
+    if (!open_model(run, model) || !read_inputs(run) || !check_outputs(run) || !dispatch_first(run) ||
+        !tool_latency_measure(tool_model_run, &run->model, warm_count(run), &whole))
         return false;
     run->stages = (struct tool_stages){.p10 = whole.p10, .p50 = whole.p50, .p90 = whole.p90};
     if (run->repeat == 1)
@@ -529,7 +551,7 @@ static bool go(struct run *run, const char *model)
         tool_say("%s", ane_machine_error());
         return false;
     }
-    if (!tool_model_open(model, &run->model) || !read_inputs(run) || !check_outputs(run))
+    if (!open_model(run, model) || !read_inputs(run) || !check_outputs(run))
         return false;
     if (dispatch_first(run) &&
         tool_stages_measure(run->machine, run->config.timing ? 0 : PR_TIMING_CALL_ADDS_NS, tool_model_run,
@@ -568,8 +590,10 @@ int tool_run(int argc, char **argv)
     bool good;
 
     run = (struct run){.repeat = 1, .config = {.size = sizeof(run.config), .firmware = 1}};
-    if (!take_words(&run, argc, argv, &model, &trace))
+    if (!take_words(&run, argc, argv, &model, &trace)) {
+        tool_bindings_release(&run.given);
         return TOOL_USAGE;
+    }
     if (trace && !open_trace(&run, trace))
         return TOOL_FAILURE;
     good =
@@ -580,6 +604,7 @@ int tool_run(int argc, char **argv)
         print_text(&run);
     tool_model_close(&run.model);
     tool_labels_free(&run.labels);
+    tool_bindings_release(&run.given);
     good = end_trace(&run, trace) && good;
     return good ? TOOL_OK : TOOL_FAILURE;
 }

@@ -20,12 +20,13 @@ struct taps {
 static double place(const struct cc_attributes *a, unsigned axis, uint32_t in, uint32_t out, uint32_t i)
 {
     double scale = (double)a->scale[axis];
+    double length = scale != 0 ? scale * in : out;
     double whole = scale != 0 ? (i + 0.5) / scale : (i + 0.5) * in / out;
 
     switch (a->coordinate) {
     case CC_HALF_PIXEL: break;
     case CC_PYTORCH_HALF_PIXEL: return out == 1 ? 0 : whole - 0.5;
-    case CC_ALIGN_CORNERS: return out == 1 ? 0 : (double)i * (in - 1) / (out - 1);
+    case CC_ALIGN_CORNERS: return out == 1 ? 0 : (double)i * (in - 1) / (length - 1);
     case CC_ASYMMETRIC: return scale != 0 ? i / scale : (double)i * in / out;
     }
     return whole - 0.5;

@@ -252,7 +252,11 @@ static int check_operand_count(const struct cc_op *op, struct base_error *error)
 
     if (wanted == CC_INPUTS_LIST && (op->inputs == 0 || op->inputs > CC_INPUTS_MAX))
         return cc_rule_refuse(op, error, "%u operands, expected 1 to %u", op->inputs, CC_INPUTS_MAX);
-    if (wanted != CC_INPUTS_LIST && op->inputs != wanted)
+    if (wanted == CC_INPUTS_WEIGHT &&
+        (op->inputs == 0 || op->inputs > 2 || (op->inputs == 2 && op->a.weight)))
+        return cc_rule_refuse(op, error, "%u operands, expected 1, or 2 without the parameter `weight`",
+                              op->inputs);
+    if (wanted != CC_INPUTS_LIST && wanted != CC_INPUTS_WEIGHT && op->inputs != wanted)
         return cc_rule_refuse(op, error, "%u operands, expected %u", op->inputs, wanted);
     return 0;
 }
@@ -287,7 +291,7 @@ int cc_op_check(const struct cc_graph *graph, const struct cc_op *op, struct bas
     out = cc_rule_shape(value);
     if (rules[op->kind] && (status = rules[op->kind](graph, op, &out, error)))
         return status;
-    if (cc_shape_check(out.type, out.rank, out.dim, op->kind == CC_OP_CONST, &limit))
+    if (cc_shape_check(out.type, out.rank, out.dim, op->kind == CC_OP_CONST || is_folded(graph, op), &limit))
         return cc_rule_refuse(op, error, "%s", limit.text);
     if (out.type != value->type || out.rank != value->rank ||
         memcmp(out.dim, value->dim, out.rank * sizeof(out.dim[0])) != 0)

@@ -6,6 +6,12 @@
  */
 #include "compiler/graph/rules.h"
 
+/* A bool is moved like a number. */
+static int movable(const struct cc_op *op, const struct cc_value *x, struct base_error *error)
+{
+    return x->type == CC_BOOL ? 0 : cc_rule_float(op, x, error);
+}
+
 int cc_rule_transpose(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,
                       struct base_error *error)
 {
@@ -22,7 +28,7 @@ int cc_rule_transpose(const struct cc_graph *graph, const struct cc_op *op, stru
         seen |= 1u << from;
         out->dim[i] = x->dim[from];
     }
-    return cc_rule_float(op, x, error);
+    return movable(op, x, error);
 }
 
 static uint64_t elements(const struct cc_value *value)
@@ -35,7 +41,7 @@ int cc_rule_reshape(const struct cc_graph *graph, const struct cc_op *op, struct
                     struct base_error *error)
 {
     const struct cc_value *x = cc_rule_operand(graph, op, 0), *y = &graph->value[op->output];
-    int status = cc_rule_float(op, x, error);
+    int status = movable(op, x, error);
 
     if (status)
         return status;
@@ -62,7 +68,7 @@ int cc_rule_expand_dims(const struct cc_graph *graph, const struct cc_op *op, st
     *out = (struct cc_shape){.type = x->type, .rank = rank};
     for (uint32_t i = 0; i < rank; i++)
         out->dim[i] = op->a.axes >> i & 1 ? 1 : x->dim[taken++];
-    return cc_rule_float(op, x, error);
+    return movable(op, x, error);
 }
 
 /* The shape without the axes of op->a.axes, each of which must have length 1. */
@@ -90,7 +96,7 @@ int cc_rule_squeeze(const struct cc_graph *graph, const struct cc_op *op, struct
 {
     const struct cc_value *x = cc_rule_operand(graph, op, 0);
     struct cc_shape shape = cc_rule_shape(x);
-    int status = cc_rule_float(op, x, error);
+    int status = movable(op, x, error);
 
     return status ? status : leave_out(op, &shape, out, error);
 }
@@ -100,7 +106,7 @@ int cc_rule_slice(const struct cc_graph *graph, const struct cc_op *op, struct c
 {
     const struct cc_value *x = cc_rule_operand(graph, op, 0);
     struct cc_shape slice = cc_rule_shape(x);
-    int status = cc_rule_float(op, x, error);
+    int status = movable(op, x, error);
 
     if (status)
         return status;
@@ -130,7 +136,7 @@ int cc_rule_tile(const struct cc_graph *graph, const struct cc_op *op, struct cc
                                   x->dim[i], op->a.reps[i], PR_CHANNELS_MAX);
         out->dim[i] = (uint32_t)length;
     }
-    return cc_rule_float(op, x, error);
+    return movable(op, x, error);
 }
 
 /* Operands of a list agree with the first on everything but `axis`; CC_RANK_MAX: on everything. */
@@ -138,7 +144,7 @@ static int check_list(const struct cc_graph *graph, const struct cc_op *op, uint
                       struct base_error *error)
 {
     const struct cc_value *first = cc_rule_operand(graph, op, 0);
-    int status = cc_rule_float(op, first, error);
+    int status = movable(op, first, error);
 
     for (uint32_t i = 1; i < op->inputs && !status; i++) {
         const struct cc_value *next = cc_rule_operand(graph, op, i);
@@ -153,7 +159,8 @@ static int check_list(const struct cc_graph *graph, const struct cc_op *op, uint
         if (!equal)
             return cc_rule_refuse(op, error, "`%.64s` is %s and `%.64s` is %s, expected one shape",
                                   first->name, cc_rule_text(first).text, next->name, cc_rule_text(next).text);
-        status = cc_rule_same_type(op, first, next, error);
+        status =
+            first->type == CC_BOOL && next->type == CC_BOOL ? 0 : cc_rule_same_type(op, first, next, error);
     }
     return status;
 }
@@ -232,7 +239,7 @@ int cc_rule_pad(const struct cc_graph *graph, const struct cc_op *op, struct cc_
                                   a->begin[i], a->end[i], i, x->dim[i]);
         out->dim[i] = (uint32_t)length;
     }
-    return cc_rule_float(op, x, error);
+    return movable(op, x, error);
 }
 
 /* H and W become size[0] and size[1]; of rank 3, the two last axes too. */
@@ -263,7 +270,7 @@ static int check_blocks(const struct cc_op *op, const struct cc_value *x, struct
     if (block[0] == 0 || block[1] == 0 || block[0] > PR_WIDTH_MAX || block[1] > PR_WIDTH_MAX)
         return cc_rule_refuse(op, error, "blocks of %u by %u, expected 1 to %u", block[0], block[1],
                               PR_WIDTH_MAX);
-    return cc_rule_float(op, x, error);
+    return movable(op, x, error);
 }
 
 /* `moved` is the axis that the elements of a block come from or go to. */
@@ -333,7 +340,7 @@ int cc_rule_reverse(const struct cc_graph *graph, const struct cc_op *op, struct
     *out = cc_rule_shape(x);
     if (op->a.axes >> x->rank)
         return cc_rule_refuse(op, error, "axes 0x%x reach beyond rank %u", op->a.axes, x->rank);
-    return cc_rule_float(op, x, error);
+    return movable(op, x, error);
 }
 
 int cc_rule_cumsum(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,
@@ -373,5 +380,5 @@ int cc_rule_gather(const struct cc_graph *graph, const struct cc_op *op, struct 
         out->dim[out->rank++] = indices->dim[i];
     for (uint32_t i = op->a.axis + 1; i < x->rank; i++)
         out->dim[out->rank++] = x->dim[i];
-    return cc_rule_float(op, x, error);
+    return movable(op, x, error);
 }

@@ -29,8 +29,10 @@ static int place_all(struct cc_lowering *l)
     struct cc_arena arena = {0};
     uint32_t count;
     uint32_t *sorted = cc_buffers_sort(l, &count);
-    int status = sorted ? 0 : cc_no_memory(l);
+    int status = 0;
 
+    if (!sorted)
+        return cc_no_memory(l);
     for (uint32_t i = 0; i < count && !status; i++)
         status = place(l, &arena, sorted[i]);
     cc_arena_end(&arena);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which intermediates stay in L2. A buffer can if all its users reach it without DMA features (kernels, slices
- * and interleaved results need DMA) and if it fits. Buffers are taken in the order of their first records.
- * Where one does not fit beside those that are alive, the one whose last use is farthest away is left to DRAM:
- * all of it, from its first record on.
+ * Which intermediates stay in L2. A buffer can if all its users reach it without DMA features (kernels,
+ * slices and interleaved results need DMA) and if it fits. Buffers are taken in the order of their first
+ * records. Where one does not fit beside those that are alive, the one whose last use is farthest away is
+ * left to DRAM: all of it, from its first record on.
  *
  * In L2 a buffer has no gaps: rows begin on 16 bytes, not on 64. A buffer is a sequence of runs, contiguous
- * elements that begin at multiples of a distance R which divides every offset and stride of every access. Its
- * runs are moved together: an offset or a stride of k * R becomes k * R', R' being the longest run rounded up.
- * An access that sees the buffer in another shape stays right, because its runs are the same ones.
+ * elements that begin at multiples of a distance R which divides every offset and stride of every access.
+ * Its runs are moved together: an offset or a stride of k * R becomes k * R', R' being the longest run,
+ * rounded up. An access that sees the buffer in another shape stays right, because its runs are the same ones.
  */
 #include "base/alloc.h"
 #include "compiler/lower/arena.h"
@@ -87,7 +87,9 @@ static struct access access_of(struct pr_e5_operand *o, const uint32_t extent[5]
                            .by_dma = by_dma};
 }
 
-/* The operands of a record; returns their number. The extents of a planar task may be stated on either side. */
+/*
+ * The operands of a record; returns their number. The extents of a planar task may be stated on either side.
+ */
 static unsigned accesses_of(struct pr_e5_record *r, struct access access[3])
 {
     const bool both = is_planar(r) && !is_reduction(r);
@@ -197,8 +199,10 @@ static int settle_all(struct residence *x)
 {
     uint32_t count;
     uint32_t *sorted = cc_buffers_sort(x->l, &count);
-    int status = sorted ? 0 : cc_no_memory(x->l);
+    int status = 0;
 
+    if (!sorted)
+        return cc_no_memory(x->l);
     for (uint32_t i = 0; i < count && !status; i++) {
         size_home(&x->home[sorted[i]], x->l->buffer[sorted[i]].bytes);
         status = settle(x, sorted[i]);

@@ -10,8 +10,8 @@
  *      set (the diamond rule of Apple's compiler: guide, chapter 22); then the others, smallest first
  *   4. the first of the graph
  *
- * The new order is kept if it needs less than the graph's: fewer bytes beyond the working set, summed over the
- * operations, or else a smaller peak.
+ * The new order is kept if it needs less than the graph's: fewer bytes beyond the working set, summed over
+ * the operations, or else a smaller peak.
  */
 #include <string.h>
 

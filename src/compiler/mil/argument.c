@@ -131,49 +131,55 @@ static int constant_of(struct cc_mil *mil, struct cc_mil_call *call, const char 
     return 0;
 }
 
-/* A constant of this type; *literal is NULL when it is not given. */
+/* Where a constant's elements are: in the graph when it has become a value. */
+static void *data_of(const struct cc_mil *mil, const struct cc_mil_symbol *symbol)
+{
+    return symbol->value ? mil->graph->value[symbol->value - 1].data : symbol->literal.data;
+}
+
+/* A constant of this type; its data is NULL when it is not given. */
 static int parameter(struct cc_mil *mil, struct cc_mil_call *call, const char *name,
-                     enum cc_mil_scalar scalar, const struct cc_mil_literal **literal)
+                     enum cc_mil_scalar scalar, struct cc_mil_literal *literal)
 {
     static const char *const names[] = {"fp16", "fp32", "int32", "bool", "string", "uint64"};
     struct cc_mil_symbol *symbol;
     int status = constant_of(mil, call, name, &symbol);
 
-    *literal = NULL;
+    literal->data = NULL;
     if (status || !symbol)
         return status;
     if (symbol->literal.type.scalar != scalar)
         return cc_mil_wrong(mil, call, name, EINVAL, "is %s, expected a constant of %s",
                             cc_mil_type_text(&symbol->literal.type).text, names[scalar]);
-    *literal = &symbol->literal;
+    literal->type = symbol->literal.type;
+    literal->data = data_of(mil, symbol);
     return 0;
 }
 
 int cc_mil_bool(struct cc_mil *mil, struct cc_mil_call *call, const char *name, bool *value)
 {
-    const struct cc_mil_literal *literal;
+    struct cc_mil_literal literal;
     int status = parameter(mil, call, name, CC_MIL_BOOL, &literal);
 
-    if (status || !literal)
+    if (status || !literal.data)
         return status;
-    if (literal->type.rank)
+    if (literal.type.rank)
         return cc_mil_wrong(mil, call, name, EINVAL, "is %s, expected bool",
-                            cc_mil_type_text(&literal->type).text);
-    *value = *(const uint8_t *)literal->data != 0;
+                            cc_mil_type_text(&literal.type).text);
+    *value = *(const uint8_t *)literal.data != 0;
     return 0;
 }
 
 int cc_mil_string(struct cc_mil *mil, struct cc_mil_call *call, const char *name, const char **value)
 {
-    const struct cc_mil_literal *literal;
+    struct cc_mil_literal literal;
     int status = parameter(mil, call, name, CC_MIL_TEXT, &literal);
 
-    if (status == 0 && literal)
-        *value = literal->data;
+    if (status == 0 && literal.data)
+        *value = literal.data;
     return status;
 }
 
-/* Its data is in the graph when it was an operand before. */
 int cc_mil_float(struct cc_mil *mil, struct cc_mil_call *call, const char *name, float *value)
 {
     struct cc_mil_symbol *symbol;
@@ -187,7 +193,7 @@ int cc_mil_float(struct cc_mil *mil, struct cc_mil_call *call, const char *name,
     if (symbol->literal.type.scalar > CC_MIL_FP32 || symbol->literal.type.rank)
         return cc_mil_wrong(mil, call, name, EINVAL, "is %s, expected one constant of fp16 or fp32",
                             cc_mil_type_text(&symbol->literal.type).text);
-    data = symbol->value ? mil->graph->value[symbol->value - 1].data : symbol->literal.data;
+    data = data_of(mil, symbol);
     memcpy(&half, data, sizeof(half));
     bits = pr_single_of_half(half);
     memcpy(value, symbol->literal.type.scalar == CC_MIL_FP16 ? (const void *)&bits : data, sizeof(*value));
@@ -197,34 +203,34 @@ int cc_mil_float(struct cc_mil *mil, struct cc_mil_call *call, const char *name,
 int cc_mil_list(struct cc_mil *mil, struct cc_mil_call *call, const char *name, const int32_t **values,
                 uint32_t *count)
 {
-    const struct cc_mil_literal *literal;
+    struct cc_mil_literal literal;
     int status = parameter(mil, call, name, CC_MIL_INT32, &literal);
 
     *values = NULL;
     *count = 0;
-    if (status || !literal)
+    if (status || !literal.data)
         return status;
-    if (literal->type.rank > 1)
+    if (literal.type.rank > 1)
         return cc_mil_wrong(mil, call, name, EINVAL, "is %s, expected one list of int32",
-                            cc_mil_type_text(&literal->type).text);
-    *values = literal->data;
-    *count = literal->type.rank ? literal->type.dim[0] : 1;
+                            cc_mil_type_text(&literal.type).text);
+    *values = literal.data;
+    *count = literal.type.rank ? literal.type.dim[0] : 1;
     return 0;
 }
 
 int cc_mil_ints(struct cc_mil *mil, struct cc_mil_call *call, const char *name, uint32_t count, int32_t low,
                 int32_t high, uint32_t *values)
 {
-    const struct cc_mil_literal *literal;
+    struct cc_mil_literal literal;
     const int32_t *word;
     int status = parameter(mil, call, name, CC_MIL_INT32, &literal);
 
-    if (status || !literal)
+    if (status || !literal.data)
         return status;
-    if (literal->type.rank > 1 || (literal->type.rank ? literal->type.dim[0] : 1) != count)
+    if (literal.type.rank > 1 || (literal.type.rank ? literal.type.dim[0] : 1) != count)
         return cc_mil_wrong(mil, call, name, EINVAL, "is %s, expected %u number%s of int32",
-                            cc_mil_type_text(&literal->type).text, count, count == 1 ? "" : "s");
-    word = literal->data;
+                            cc_mil_type_text(&literal.type).text, count, count == 1 ? "" : "s");
+    word = literal.data;
     for (uint32_t i = 0; i < count; i++) {
         if (word[i] < low || word[i] > high)
             return cc_mil_wrong(mil, call, name, ERANGE, "has %" PRId32 ", expected %" PRId32 " to %" PRId32,
@@ -237,17 +243,17 @@ int cc_mil_ints(struct cc_mil *mil, struct cc_mil_call *call, const char *name, 
 int cc_mil_mask(struct cc_mil *mil, struct cc_mil_call *call, const char *name, uint32_t count,
                 uint32_t *mask)
 {
-    const struct cc_mil_literal *literal;
+    struct cc_mil_literal literal;
     const uint8_t *boolean;
     int status = parameter(mil, call, name, CC_MIL_BOOL, &literal);
 
     *mask = 0;
-    if (status || !literal)
+    if (status || !literal.data)
         return status;
-    if (literal->type.rank != 1 || literal->type.dim[0] != count)
+    if (literal.type.rank != 1 || literal.type.dim[0] != count)
         return cc_mil_wrong(mil, call, name, EINVAL, "is %s, expected %u of bool",
-                            cc_mil_type_text(&literal->type).text, count);
-    boolean = literal->data;
+                            cc_mil_type_text(&literal.type).text, count);
+    boolean = literal.data;
     for (uint32_t i = 0; i < count; i++)
         *mask |= (uint32_t)(boolean[i] != 0) << i;
     return 0;
@@ -267,15 +273,15 @@ static int resolve(struct cc_mil *mil, struct cc_mil_call *call, const char *nam
 
 int cc_mil_axis(struct cc_mil *mil, struct cc_mil_call *call, const char *name, uint32_t rank, uint32_t *axis)
 {
-    const struct cc_mil_literal *literal;
+    struct cc_mil_literal literal;
     int status = cc_mil_need(mil, call, name);
 
-    if (status || (status = parameter(mil, call, name, CC_MIL_INT32, &literal)) || !literal)
+    if (status || (status = parameter(mil, call, name, CC_MIL_INT32, &literal)) || !literal.data)
         return status;
-    if (literal->type.rank)
+    if (literal.type.rank)
         return cc_mil_wrong(mil, call, name, EINVAL, "is %s, expected one int32",
-                            cc_mil_type_text(&literal->type).text);
-    return resolve(mil, call, name, rank, *(const int32_t *)literal->data, axis);
+                            cc_mil_type_text(&literal.type).text);
+    return resolve(mil, call, name, rank, *(const int32_t *)literal.data, axis);
 }
 
 int cc_mil_axes(struct cc_mil *mil, struct cc_mil_call *call, const char *name, uint32_t rank, uint32_t *axes)

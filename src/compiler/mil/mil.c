@@ -387,17 +387,18 @@ static int read_output(struct cc_mil *mil)
     if (!symbol)
         return cc_mil_fail(mil, &name, EINVAL, "output `%.*s` is not defined in the function.", shown,
                            name.text);
-    if (symbol->constant || mil->graph->value[symbol->value - 1].data)
+    if (!symbol->folded && (symbol->constant || mil->graph->value[symbol->value - 1].data))
         return cc_mil_fail(mil, &name, EINVAL,
                            "output `%.*s` is a constant, expected the result of an operation.", shown,
                            name.text);
     if (mil->graph->outputs == CC_MIL_PORTS_MAX)
         return cc_mil_fail(mil, &name, EINVAL, "a function has more than %u outputs.", CC_MIL_PORTS_MAX);
     value = symbol->value - 1;
-    if (mil->graph->value[value].type == CC_BOOL)
+    if (mil->graph->value[value].type == CC_BOOL || mil->graph->value[value].type == CC_INT32)
         return cc_mil_fail(mil, &name, EINVAL,
-                           "output `%.*s` is bool, expected fp16 or fp32: a cast converts it to 0 and 1.",
-                           shown, name.text);
+                           "output `%.*s` is %s, expected fp16 or fp32: a cast converts %s.", shown,
+                           name.text, cc_type_name(mil->graph->value[value].type),
+                           mil->graph->value[value].type == CC_BOOL ? "it to 0 and 1" : "constants");
     if ((status = name_output(mil, &name, &value)))
         return status;
     return cc_graph_add_output(mil->graph, value) ? cc_mil_no_memory(mil) : 0;

@@ -65,6 +65,7 @@ struct cc_mil_symbol {
     size_t length;
     struct cc_mil_literal literal;
     bool constant;
+    bool folded;    /* a constant that is the result of an operation */
     uint32_t value; /* index + 1; 0 = not in the graph */
 };
 
@@ -141,7 +142,7 @@ struct cc_mil_symbol *cc_mil_find(struct cc_mil *mil, const struct cc_mil_token 
 /* A new name; one that exists is refused. The pointer is good until the next one is made. */
 int cc_mil_define(struct cc_mil *mil, const struct cc_mil_token *name, struct cc_mil_symbol **symbol);
 void cc_mil_names_release(struct cc_mil *mil);
-/* The symbol's value; a constant of type fp16 or fp32 enters the graph now, under `name`. */
+/* The symbol's value; a constant enters the graph now, under `name`. */
 int cc_mil_value(struct cc_mil *mil, struct cc_mil_symbol *symbol, const char *name,
                  const struct cc_mil_token *at, uint32_t *value);
 int cc_mil_add_value(struct cc_mil *mil, const struct cc_mil_token *name, const struct cc_mil_type *type,

@@ -109,8 +109,8 @@ int cc_mil_value(struct cc_mil *mil, struct cc_mil_symbol *symbol, const char *n
     int made;
 
     if (!symbol->value) {
-        if (type->scalar != CC_MIL_FP16 && type->scalar != CC_MIL_FP32)
-            return cc_mil_fail(mil, at, EINVAL, "found %s as an operand, expected a tensor of fp16 or fp32.",
+        if (type->scalar > CC_MIL_BOOL)
+            return cc_mil_fail(mil, at, EINVAL, "found %s as an operand, expected a tensor of numbers.",
                                cc_mil_type_text(type).text);
         made = cc_graph_add_const(mil->graph, name, (enum cc_type)type->scalar, type->rank, type->dim,
                                   symbol->literal.data);

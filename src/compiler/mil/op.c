@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "compiler/eval/eval.h"
 #include "compiler/mil/list.h"
 
 static const struct operation {
@@ -28,6 +29,7 @@ static const struct operation {
     {"minimum", CC_OP_MINIMUM, cc_mil_take_binary, {"x", "y"}},
     {"real_div", CC_OP_REAL_DIV, cc_mil_take_binary, {"x", "y"}},
     {"floor_div", CC_OP_FLOOR_DIV, cc_mil_take_binary, {"x", "y"}},
+    {"mod", CC_OP_MOD, cc_mil_take_binary, {"x", "y"}},
     {"pow", CC_OP_POW, cc_mil_take_binary, {"x", "y"}},
     {"equal", CC_OP_EQUAL, cc_mil_take_binary, {"x", "y"}},
     {"not_equal", CC_OP_NOT_EQUAL, cc_mil_take_binary, {"x", "y"}},
@@ -51,6 +53,13 @@ static const struct operation {
     {"sign", CC_OP_SIGN, cc_mil_take_unary, {"x"}},
     {"ceil", CC_OP_CEIL, cc_mil_take_unary, {"x"}},
     {"floor", CC_OP_FLOOR, cc_mil_take_unary, {"x"}},
+    {"round", CC_OP_ROUND, cc_mil_take_unary, {"x"}},
+    {"sin", CC_OP_SIN, cc_mil_take_unary, {"x"}},
+    {"cos", CC_OP_COS, cc_mil_take_unary, {"x"}},
+    {"tan", CC_OP_TAN, cc_mil_take_unary, {"x"}},
+    {"atan", CC_OP_ATAN, cc_mil_take_unary, {"x"}},
+    {"sinh", CC_OP_SINH, cc_mil_take_unary, {"x"}},
+    {"cosh", CC_OP_COSH, cc_mil_take_unary, {"x"}},
     {"silu", CC_OP_SILU, cc_mil_take_unary, {"x"}},
     {"relu", CC_OP_RELU, cc_mil_take_unary, {"x"}},
     {"relu6", CC_OP_RELU6, cc_mil_take_unary, {"x"}},
@@ -69,6 +78,10 @@ static const struct operation {
     {"sigmoid_hard", CC_OP_SIGMOID_HARD, cc_mil_take_alpha_beta, {"x", "alpha", "beta"}},
     {"linear_activation", CC_OP_LINEAR_ACTIVATION, cc_mil_take_alpha_beta, {"x", "alpha", "beta"}},
     {"scaled_tanh", CC_OP_SCALED_TANH, cc_mil_take_alpha_beta, {"x", "alpha", "beta"}},
+    {"softplus_parametric",
+     CC_OP_SOFTPLUS_PARAMETRIC,
+     cc_mil_take_channel_parameters,
+     {"x", "alpha", "beta"}},
     {"conv",
      CC_OP_CONV,
      cc_mil_take_conv,
@@ -102,7 +115,12 @@ static const struct operation {
     {"reduce_min", CC_OP_REDUCE_MIN, cc_mil_take_reduce, {"x", "axes", "keep_dims"}},
     {"reduce_l2_norm", CC_OP_REDUCE_L2_NORM, cc_mil_take_reduce, {"x", "axes", "keep_dims"}},
     {"reduce_sum_square", CC_OP_REDUCE_SUM_SQUARE, cc_mil_take_reduce, {"x", "axes", "keep_dims"}},
+    {"reduce_l1_norm", CC_OP_REDUCE_L1_NORM, cc_mil_take_reduce, {"x", "axes", "keep_dims"}},
+    {"reduce_log_sum", CC_OP_REDUCE_LOG_SUM, cc_mil_take_reduce, {"x", "axes", "keep_dims"}},
+    {"reduce_log_sum_exp", CC_OP_REDUCE_LOG_SUM_EXP, cc_mil_take_reduce, {"x", "axes", "keep_dims"}},
+    {"reduce_prod", CC_OP_REDUCE_PROD, cc_mil_take_reduce, {"x", "axes", "keep_dims"}},
     {"softmax", CC_OP_SOFTMAX, cc_mil_take_softmax, {"x", "axis"}},
+    {"l2_norm", CC_OP_L2_NORM, cc_mil_take_l2_norm, {"x", "epsilon"}},
     {"layer_norm", CC_OP_LAYER_NORM, cc_mil_take_layer_norm, {"x", "axes", "gamma", "beta", "epsilon"}},
     {"instance_norm", CC_OP_INSTANCE_NORM, cc_mil_take_instance_norm, {"x", "gamma", "beta", "epsilon"}},
     {"batch_norm",
@@ -242,6 +260,8 @@ static int build_alias(struct cc_mil *mil, struct cc_mil_call *call, uint32_t va
     if ((status = cc_mil_declared(mil, call, &type)) || (status = cc_mil_define(mil, &call->result, &symbol)))
         return status;
     symbol->value = value + 1;
+    symbol->constant = symbol->folded = source->data != NULL;
+    symbol->literal.type = type;
     return 0;
 }
 
@@ -269,14 +289,19 @@ static int add_op(struct cc_mil *mil, struct cc_mil_call *call, const struct cc_
 
 int cc_mil_insert_height(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
 {
-    struct cc_mil_draft expand = {.kind = CC_OP_EXPAND_DIMS, .inputs = 1, .a = {.axes = 1u << 2}};
-    const struct cc_value *x = cc_mil_first(mil, draft);
-    struct cc_mil_type type = {
-        .scalar = (enum cc_mil_scalar)x->type, .rank = 4, .dim = {x->dim[0], x->dim[1], 1, x->dim[2]}};
+    int status = 0;
 
-    expand.input[0] = draft->input[0];
+    for (uint32_t i = 0; i < draft->inputs && !status; i++) {
+        struct cc_mil_draft expand = {.kind = CC_OP_EXPAND_DIMS, .inputs = 1, .a = {.axes = 1u << 2}};
+        const struct cc_value *x = &mil->graph->value[draft->input[i]];
+        struct cc_mil_type type = {
+            .scalar = (enum cc_mil_scalar)x->type, .rank = 4, .dim = {x->dim[0], x->dim[1], 1, x->dim[2]}};
+
+        expand.input[0] = draft->input[i];
+        status = add_op(mil, call, &expand, &type, &draft->input[i]);
+    }
     draft->line = true;
-    return add_op(mil, call, &expand, &type, &draft->input[0]);
+    return status;
 }
 
 /* The operation at a height of 1, then a reshape that removes it. */
@@ -297,30 +322,48 @@ static int add_line(struct cc_mil *mil, struct cc_mil_call *call, const struct c
     return status ? status : add_op(mil, call, &squeeze, &call->type, value);
 }
 
+/* An operation on constants is computed now, so that its result can be a parameter of other calls. */
 static int build_op(struct cc_mil *mil, struct cc_mil_call *call, const struct cc_mil_draft *draft)
 {
     struct cc_mil_symbol *symbol;
     uint32_t value = 0;
+    bool folded = false;
     int status =
         draft->line ? add_line(mil, call, draft, &value) : add_op(mil, call, draft, &call->type, &value);
 
+    if (!status)
+        status = cc_eval_fold(mil->graph, mil->graph->ops - 1, &folded, mil->error);
     if (status || (status = cc_mil_define(mil, &call->result, &symbol)))
         return status;
     symbol->value = value + 1;
+    symbol->constant = symbol->folded = folded;
+    symbol->literal.type = call->type;
     return 0;
 }
 
+/* Whether the result is known before the engine runs. */
+static bool is_constant(const struct cc_mil *mil, const struct cc_mil_draft *draft)
+{
+    for (uint32_t i = 0; i < draft->inputs; i++)
+        if (!mil->graph->value[draft->input[i]].data)
+            return false;
+    return draft->inputs != 0;
+}
+
 /* Checks that the operation can give this type, and the limits of the engine. */
-static int check_type(struct cc_mil *mil, const struct cc_mil_call *call, const struct operation *operation)
+static int check_type(struct cc_mil *mil, const struct cc_mil_call *call, const struct operation *operation,
+                      const struct cc_mil_draft *draft)
 {
     bool boolean = call->type.scalar == CC_MIL_BOOL && cc_op_gives_bool(operation->kind);
+    bool constant = is_constant(mil, draft);
     struct base_error limit;
 
-    if (call->type.scalar != CC_MIL_FP16 && call->type.scalar != CC_MIL_FP32 && !boolean)
+    if (call->type.scalar != CC_MIL_FP16 && call->type.scalar != CC_MIL_FP32 && !boolean &&
+        (!constant || call->type.scalar > CC_MIL_BOOL))
         return cc_mil_fail(mil, &call->type_at, EINVAL, "%s is declared to give %s, expected %s.",
                            operation->name, cc_mil_type_text(&call->type).text,
                            cc_op_gives_bool(operation->kind) ? "bool" : "fp16 or fp32");
-    if (cc_shape_check((enum cc_type)call->type.scalar, call->type.rank, call->type.dim, false, &limit))
+    if (cc_shape_check((enum cc_type)call->type.scalar, call->type.rank, call->type.dim, constant, &limit))
         return cc_mil_fail(mil, &call->type_at, EINVAL, "%.400s.", limit.text);
     return 0;
 }
@@ -349,7 +392,8 @@ static int build_split(struct cc_mil *mil, struct cc_mil_call *call, const struc
     for (unsigned i = 0; i < call->results && !status; i++) {
         turn_to_result(call, i);
         type.dim[draft->axis] = draft->a.size[draft->axis] = draft->part[i];
-        if ((status = check_type(mil, call, operation)) || (status = cc_mil_declared(mil, call, &type)))
+        if ((status = check_type(mil, call, operation, draft)) ||
+            (status = cc_mil_declared(mil, call, &type)))
             break;
         status = build_op(mil, call, draft);
         draft->a.begin[draft->axis] += draft->part[i];
@@ -376,12 +420,14 @@ int cc_mil_op_build(struct cc_mil *mil, struct cc_mil_call *call)
 {
     const struct operation *operation = operation_of(&call->operation);
     struct cc_mil_draft draft = {.kind = operation->kind};
-    int status = check_type(mil, call, operation);
+    int status = check_arguments(mil, call, operation);
 
-    if (status || (status = check_arguments(mil, call, operation)) ||
-        (status = add_origin(mil, call, operation->name)) || (status = operation->take(mil, call, &draft)))
+    if (status || (status = add_origin(mil, call, operation->name)) ||
+        (status = operation->take(mil, call, &draft)))
         return status;
     if (draft.parts)
         return build_split(mil, call, operation, &draft);
+    if ((status = check_type(mil, call, operation, &draft)))
+        return status;
     return draft.alias ? build_alias(mil, call, draft.input[0]) : build_op(mil, call, &draft);
 }

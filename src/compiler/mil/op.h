@@ -23,21 +23,22 @@ typedef int cc_mil_taker(struct cc_mil *mil, struct cc_mil_call *call, struct cc
 
 /* op_elementwise.c */
 cc_mil_taker cc_mil_take_unary, cc_mil_take_alpha, cc_mil_take_alpha_beta, cc_mil_take_epsilon,
-    cc_mil_take_gelu, cc_mil_take_binary, cc_mil_take_select, cc_mil_take_cast, cc_mil_take_identity;
+    cc_mil_take_gelu, cc_mil_take_binary, cc_mil_take_select, cc_mil_take_cast, cc_mil_take_identity,
+    cc_mil_take_channel_parameters;
 /* op_window.c */
 cc_mil_taker cc_mil_take_conv, cc_mil_take_conv_transpose, cc_mil_take_pool, cc_mil_take_avg_pool,
     cc_mil_take_local_response_norm, cc_mil_take_prelu;
 /* op_matrix.c */
 cc_mil_taker cc_mil_take_linear, cc_mil_take_matmul;
 /* op_reduce.c */
-cc_mil_taker cc_mil_take_reduce, cc_mil_take_softmax, cc_mil_take_layer_norm, cc_mil_take_instance_norm,
-    cc_mil_take_batch_norm;
+cc_mil_taker cc_mil_take_reduce, cc_mil_take_softmax, cc_mil_take_l2_norm, cc_mil_take_layer_norm,
+    cc_mil_take_instance_norm, cc_mil_take_batch_norm;
 /* op_layout.c */
 cc_mil_taker cc_mil_take_transpose, cc_mil_take_reshape, cc_mil_take_expand_dims, cc_mil_take_squeeze,
     cc_mil_take_slice_by_index, cc_mil_take_slice_by_size, cc_mil_take_tile, cc_mil_take_concat,
     cc_mil_take_stack, cc_mil_take_split;
 
-/* op.c: inserts a height of 1 into the draft's operand [N, C, W]. */
+/* op.c: inserts a height of 1 into the draft's operands [N, C, W]. */
 int cc_mil_insert_height(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft);
 /* Refuses a declared type that is not that of the call's result. */
 int cc_mil_declared(struct cc_mil *mil, const struct cc_mil_call *call, const struct cc_mil_type *gives);

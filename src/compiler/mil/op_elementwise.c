@@ -74,19 +74,35 @@ int cc_mil_take_select(struct cc_mil *mil, struct cc_mil_call *call, struct cc_m
     return cc_mil_operand(mil, call, "b", draft);
 }
 
+/* softplus_parametric: one alpha and one beta per channel. */
+int cc_mil_take_channel_parameters(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
+{
+    int status = cc_mil_operand(mil, call, "x", draft);
+
+    if (status || (status = cc_mil_need(mil, call, "alpha")) || (status = cc_mil_need(mil, call, "beta")) ||
+        (status = cc_mil_tensor(mil, call, "alpha", &draft->a.weight)))
+        return status;
+    return cc_mil_tensor(mil, call, "beta", &draft->a.bias);
+}
+
+/* Integers and booleans are results of constants only: the rule of the operation says so. */
 int cc_mil_take_cast(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
 {
+    static const enum cc_type types[] = {CC_FP16, CC_FP32, CC_INT32, CC_BOOL};
     const char *type = "";
     int status = cc_mil_operand(mil, call, "x", draft);
 
     if (status || (status = cc_mil_need(mil, call, "dtype")) ||
         (status = cc_mil_string(mil, call, "dtype", &type)))
         return status;
-    if (strcmp(type, "fp16") != 0 && strcmp(type, "fp32") != 0)
-        return cc_mil_wrong(mil, call, "dtype", EINVAL, "is \"%.40s\", expected fp16 or fp32", type);
-    draft->a.to = strcmp(type, "fp16") == 0 ? CC_FP16 : CC_FP32;
-    draft->alias = cc_mil_first(mil, draft)->type == draft->a.to;
-    return 0;
+    for (unsigned i = 0; i < BASE_COUNT_OF(types); i++) {
+        if (strcmp(type, cc_type_name(types[i])) == 0) {
+            draft->a.to = types[i];
+            draft->alias = cc_mil_first(mil, draft)->type == types[i];
+            return 0;
+        }
+    }
+    return cc_mil_wrong(mil, call, "dtype", EINVAL, "is \"%.40s\", expected fp16, fp32, int32 or bool", type);
 }
 
 int cc_mil_take_identity(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)

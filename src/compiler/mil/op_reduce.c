@@ -5,6 +5,8 @@
  */
 #include "compiler/mil/op.h"
 
+#include <errno.h>
+
 int cc_mil_take_reduce(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
 {
     int status = cc_mil_operand(mil, call, "x", draft);
@@ -30,6 +32,20 @@ int cc_mil_take_softmax(struct cc_mil *mil, struct cc_mil_call *call, struct cc_
     rank = cc_mil_first(mil, draft)->rank;
     draft->a.axis = rank ? rank - 1 : 0;
     return cc_mil_given(call, "axis") ? cc_mil_axis(mil, call, "axis", rank, &draft->a.axis) : 0;
+}
+
+/* The operator normalises the last three axes. */
+int cc_mil_take_l2_norm(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
+{
+    int status = cc_mil_operand(mil, call, "x", draft);
+
+    if (status)
+        return status;
+    if (cc_mil_first(mil, draft)->rank != 4)
+        return cc_mil_wrong(mil, call, "x", EINVAL, "has rank %u, expected 4: [N, C, H, W]",
+                            cc_mil_first(mil, draft)->rank);
+    draft->a.epsilon = 1e-6f;
+    return cc_mil_float(mil, call, "epsilon", &draft->a.epsilon);
 }
 
 static int take_norm(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)

@@ -130,7 +130,7 @@ static bool same_kind(enum cc_type a, enum cc_type b)
     return float_a == float_b && (float_a || (a == CC_BOOL) == (b == CC_BOOL));
 }
 
-/* An input that the caller gives as a constant. */
+/* An input that the caller gives as a constant; whole numbers may be bools. */
 static int bind_constant(struct cc_onnx *reader, const CcPort *port, const struct cc_binding *binding,
                          uint32_t rank, const uint32_t *dims, struct cc_onnx_value *value)
 {
@@ -140,13 +140,18 @@ static int bind_constant(struct cc_onnx *reader, const CcPort *port, const struc
     enum cc_type wanted;
     void *copy;
 
-    if (!cc_onnx_type(elem, &wanted) || !same_kind(wanted, binding->type))
+    if (!cc_onnx_type(elem, &wanted) ||
+        (!same_kind(wanted, binding->type) && !(wanted == CC_BOOL && binding->type == CC_INT32)))
         return base_fail(b->error, EINVAL, "Input `%.64s` has element type %s, and the constant given is %s.",
                          port->name, cc_onnx_type_text(elem).text, cc_type_name(binding->type));
     copy = bytes ? base_alloc(bytes) : NULL;
     if (copy)
         memcpy(copy, binding->data, bytes);
-    value->value = cc_build_const(b, binding->type, rank, dims, copy);
+    for (size_t i = 0; copy && wanted == CC_BOOL && binding->type == CC_INT32 && i < bytes / sizeof(int32_t);
+         i++)
+        ((uint8_t *)copy)[i] = ((const int32_t *)binding->data)[i] != 0;
+    value->elem = elem;
+    value->value = cc_build_const(b, wanted == CC_BOOL ? CC_BOOL : binding->type, rank, dims, copy);
     cc_build_name(b, value->value, port->name);
     return b->status;
 }

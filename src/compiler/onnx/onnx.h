@@ -32,7 +32,10 @@ int cc_onnx_import(struct cc_onnx_model *model, const char *folder, const struct
                    uint32_t binding_count, struct cc_graph **graph, struct base_error *error);
 void cc_onnx_close(struct cc_onnx_model *model);
 
-/* The operators that are read, by name: NULL behind the last one. */
-const char *cc_onnx_op_name(unsigned number);
+/*
+ * The operators that are read, by name: NULL behind the last one. `kind` is that of the main operation that
+ * it becomes, `attributes` their names with a space between two.
+ */
+const char *cc_onnx_op_at(unsigned number, enum cc_op_kind *kind, const char **attributes);
 
 #endif

@@ -147,9 +147,13 @@ static const struct row rows[] = {
     {"Xor", cc_onnx_op_logic, CC_OP_LOGICAL_XOR, ""},
 };
 
-const char *cc_onnx_op_name(unsigned number)
+const char *cc_onnx_op_at(unsigned number, enum cc_op_kind *kind, const char **attributes)
 {
-    return number < BASE_COUNT_OF(rows) ? rows[number].name : NULL;
+    if (number >= BASE_COUNT_OF(rows))
+        return NULL;
+    *kind = rows[number].kind;
+    *attributes = rows[number].attributes;
+    return rows[number].name;
 }
 
 static int compare(const void *name, const void *row)

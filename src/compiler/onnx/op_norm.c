@@ -64,6 +64,22 @@ static uint32_t norm_parameter(const struct cc_onnx_node *n, uint32_t i, const s
     return cc_onnx_reshape(n, value, x->rank - axis, x->dim + axis) + 1;
 }
 
+/* The further results of LayerNormalization: the mean, and 1 / sqrt(variance + epsilon). */
+static void layer_statistics(const struct cc_onnx_node *n, uint32_t x, const struct cc_attributes *norm)
+{
+    struct cc_attributes a = {.axes = norm->axes, .keep_dims = true};
+    uint32_t mean, centred;
+
+    if (n->proto->n_output < 2)
+        return;
+    mean = cc_onnx_unary(n, CC_OP_REDUCE_MEAN, x, &a);
+    cc_onnx_result(n, 1, mean);
+    centred = cc_onnx_unary(n, CC_OP_SQUARE, cc_onnx_binary(n, CC_OP_SUB, x, mean), NULL);
+    centred = cc_onnx_unary(n, CC_OP_REDUCE_MEAN, centred, &a);
+    cc_onnx_result(n, 2,
+                   cc_onnx_unary(n, CC_OP_RSQRT, centred, &(struct cc_attributes){.epsilon = norm->epsilon}));
+}
+
 void cc_onnx_op_layer_norm(const struct cc_onnx_node *n, enum cc_op_kind kind)
 {
     struct cc_attributes a = {.epsilon = cc_onnx_float(n, "epsilon", 1e-5f)};
@@ -84,6 +100,7 @@ void cc_onnx_op_layer_norm(const struct cc_onnx_node *n, enum cc_op_kind kind)
     if (cc_onnx_has(n, 2) && !a.bias)
         made = cc_onnx_binary(n, CC_OP_ADD, made, cc_onnx_operand(n, 2));
     cc_onnx_result(n, 0, made);
+    layer_statistics(n, x, &a);
 }
 
 /* One number per channel as [C, 1, ...], from one per channel or, before version 21, one per group. */

@@ -11,7 +11,7 @@
 #include "compiler/onnx/model.h"
 #include "compiler/onnx/onnx.h"
 
-#define CC_ONNX_OPSET_MIN      7
+#define CC_ONNX_OPSET_MIN      1
 #define CC_ONNX_OPSET_MAX      24      /* the newest whose changes are known here */
 #define CC_ONNX_NODES_MAX      100000u /* read, with those of loops and functions */
 #define CC_ONNX_LOOP_NODES_MAX 4096u   /* that one loop becomes */

@@ -16,10 +16,10 @@ enum { TAPS = 4 };
 /* Where index i of the result is in x. */
 static double place(const struct cc_attributes *a, unsigned axis, uint32_t in, uint32_t out, uint32_t i)
 {
-    double scale = a->scale[axis] != 0 ? (double)a->scale[axis] : (double)out / in;
+    double scale = a->scale[axis] != 0 ? (double)a->scale[axis] : (double)out / in, length = scale * in;
 
     switch (a->coordinate) {
-    case CC_ALIGN_CORNERS: return out == 1 ? 0 : (double)i * (in - 1) / (out - 1);
+    case CC_ALIGN_CORNERS: return out == 1 ? 0 : (double)i * (in - 1) / (length - 1);
     case CC_ASYMMETRIC: return a->scale[axis] != 0 ? i / scale : (double)i * in / out;
     case CC_PYTORCH_HALF_PIXEL:
         if (out == 1)

@@ -40,7 +40,7 @@ static bool has_weights(const struct cc_rewrite *r, const struct cc_op *op)
     switch (op->kind) {
     case CC_OP_CONV:
     case CC_OP_CONV_TRANSPOSE:
-    case CC_OP_LINEAR: return true;
+    case CC_OP_LINEAR: return op->inputs == 1;
     case CC_OP_MATMUL: /* with a constant matrix: a LINEAR */
         y = &r->from->value[op->input[1]];
         return y->data && y->rank == 2 && !op->a.transpose_x && !r->from->value[op->input[0]].data;
@@ -256,7 +256,20 @@ static void norm(struct cc_rewrite *r, const struct cc_op *op, bool *done)
     cc_affine_close(&f.before);
 }
 
-int cc_pass_norm(struct cc_graph **graph, struct base_error *error)
+/* Weights that are an operand and have become a constant are a parameter again. */
+static void take_weights(struct cc_rewrite *r, const struct cc_op *op, bool *done)
+{
+    struct cc_op named = *op;
+
+    if (op->kind != CC_OP_CONV || op->inputs != 2 || !r->from->value[op->input[1]].data)
+        return;
+    named.inputs = 1;
+    named.a.weight = op->input[1] + 1;
+    cc_rewrite_copy(r, &named);
+    *done = true;
+}
+
+static int fold_norms(struct cc_graph **graph, struct base_error *error)
 {
     const struct cc_graph *g = *graph;
     struct plan plan = {.user = base_alloc_array(g->values ? g->values : 1, sizeof(*plan.user)),
@@ -274,4 +287,11 @@ int cc_pass_norm(struct cc_graph **graph, struct base_error *error)
     base_free(plan.user);
     base_free(plan.taken);
     return status;
+}
+
+int cc_pass_norm(struct cc_graph **graph, struct base_error *error)
+{
+    int status = cc_rewrite(graph, take_weights, NULL, NULL, error);
+
+    return status ? status : fold_norms(graph, error);
 }

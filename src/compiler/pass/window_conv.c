@@ -410,8 +410,12 @@ void cc_window_conv(struct cc_rewrite *r, const struct cc_op *op, bool *done)
 
     if (op->kind != CC_OP_CONV)
         return;
-    c.weight = &g->value[a->weight - 1];
+    c.weight = cc_op_weight(g, op);
     *done = true;
+    if (op->inputs == 2) {
+        cc_window_conv_runtime(r, op);
+        return;
+    }
     if (phases_of(a, 0) > 1 || phases_of(a, 1) > 1)
         conv_strided(&c);
     else if (a->dilation[0] > 1 || a->dilation[1] > 1)

@@ -260,6 +260,24 @@ static const char *name_of(const struct cc_placement *p, uint32_t number)
     return number ? p->row[number - 1].name : "another node";
 }
 
+/* What pass_norm moves into weights, and what pass_transpose removes. */
+static void explain_merged(const struct cc_placement *p, struct cc_row *row)
+{
+    const char *name = name_of(p, row->into);
+
+    switch (row->source) {
+    case CC_OP_TRANSPOSE: append(row->why, sizeof(row->why), "another transpose cancels it"); return;
+    case CC_OP_BATCH_NORM:
+    case CC_OP_MUL:
+    case CC_OP_ADD:
+    case CC_OP_SUB:
+    case CC_OP_REAL_DIV:
+        append(row->why, sizeof(row->why), "it is in the weights and bias of %.64s", name);
+        return;
+    default: append(row->why, sizeof(row->why), "a pass made it part of %.64s", name); return;
+    }
+}
+
 static void explain(struct cc_placement *p, struct cc_row *row, const struct cc_tally *t)
 {
     const char *why = "";
@@ -269,12 +287,7 @@ static void explain(struct cc_placement *p, struct cc_row *row, const struct cc_
     case CC_WHERE_FUSED:
         append(row->why, sizeof(row->why), "the last stage of %.64s computes it", name_of(p, row->into));
         return;
-    case CC_WHERE_MERGED:
-        if (row->source == CC_OP_TRANSPOSE)
-            append(row->why, sizeof(row->why), "another transpose cancels it");
-        else
-            append(row->why, sizeof(row->why), "a pass made it part of %.64s", name_of(p, row->into));
-        return;
+    case CC_WHERE_MERGED: explain_merged(p, row); return;
     case CC_WHERE_OUTPUT: why = row->descriptors ? "copied: its value has another place too" : ""; break;
     case CC_WHERE_ALIAS: why = "the same elements at the same place; no data is moved"; break;
     case CC_WHERE_FOLDED:

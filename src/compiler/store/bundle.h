@@ -11,8 +11,8 @@
 /* main.e5 of a program, for the caller to base_free. */
 int cc_bundle_main(const struct cc_program *program, uint8_t **bytes, size_t *size, struct base_error *error);
 /*
- * The bundle of a program under a key, in memory; `sign`: with the user's key. It takes the program's constants
- * over, also when it fails.
+ * The bundle of a program under a key, in memory; `sign`: with the user's key. It takes the program's
+ * constants over, also when it fails.
  */
 int cc_bundle_of(struct cc_program *program, const char *key, bool sign, struct cc_bundle *bundle,
                  struct base_error *error);

@@ -77,12 +77,12 @@ const compare = {
     shade: node => {
         const error = reaching(node);
 
-        return error === Infinity ? 1 : error ? Math.min(1, Math.max(0.12, 1 + Math.log10(error / worst) / 4)) : 0.1;
+        return error === Infinity ? 1 : error ? Math.min(1, Math.max(0.12, 1 + Math.log10(error / worst) / 2.5)) : 0.1;
     },
     sub: node => isPort(node) ? node.shape : node.errors ? small(reaching(node)) : "not measured",
     quiet: node => !isPort(node) && !node.errors,
     cards: () => data.outputs.flatMap(output => output.errors.map(e => [small(e.relative_l2),
-        `${e.policy}, ${output.name}: relative L2; largest ${small(e.max_abs)}, cosine ${e.cosine.toFixed(6)}, ` +
+        `${e.policy}, ${output.name}: relative L2; largest ${small(e.max_abs)}, cosine ${e.cosine.toFixed(8)}, ` +
         `top-1 ${e.top1 ? "equal" : "differs"}`])),
     legend: () => [["error", "error that reaches the output: the stronger the colour, the larger"], ["unmeasured", "no arithmetic, or not measured"]],
     columns: [
@@ -105,7 +105,7 @@ const view = data.page === "compare" ? compare : report;
 
 // ---- The graph: layers by the longest way from an input ----
 
-const WIDTH = 168, HEIGHT = 38, GAP_X = 22, GAP_Y = 30, SPAN_MAX = 40, SWEEPS = 8;
+const WIDTH = 168, HEIGHT = 38, GAP_X = 22, GAP_Y = 30, WAYPOINTS_MAX = 20000, SWEEPS = 8;
 
 // The edges between visible nodes. A node that is left out hands on what it comes from.
 function visibleGraph(collapsed) {
@@ -123,6 +123,7 @@ function visibleGraph(collapsed) {
 // Places, and a chain of waypoints for an edge that passes layers.
 function layout(graph) {
     const layers = [], place = new Map(), ways = [];
+    let waypoints = 0;
     const put = (item, layer) => { (layers[layer] ||= []).push(item); item.layer = layer; return item; };
 
     for (const {node, from} of graph) {
@@ -131,9 +132,9 @@ function layout(graph) {
     }
     for (const {node, from} of graph)
         for (const id of from) {
-            const to = place.get(node.id), way = [place.get(id)];
+            const to = place.get(node.id), way = [place.get(id)], routed = waypoints < WAYPOINTS_MAX;
 
-            for (let layer = way[0].layer + 1; layer < to.layer && to.layer - way[0].layer <= SPAN_MAX; layer++)
+            for (let layer = way[0].layer + 1; routed && layer < to.layer; layer++, waypoints++)
                 way.push(put({width: 14, parents: [], children: []}, layer));
             way.push(to);
             for (let i = 1; i < way.length; i++) { way[i].parents.push(way[i - 1]); way[i - 1].children.push(way[i]); }
@@ -308,7 +309,7 @@ function choose(id, centre) {
 }
 
 function cell(column, node) {
-    const made = element("td", {class: column.number ? "number" : column.where ? "where" : column.head === "node" ? "name" : ""},
+    const made = element("td", {class: column.number ? "number" : column.where ? "where" : column.head === "as; why" ? "why" : "name"},
         String(column.text ? column.text(node) : column.value(node)));
 
     if (column.where) made.style.color = `var(--${node.where})`;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Windows beyond what a descriptor can express: convolutions, transposed ones and pools of any stride, dilation,
- * size and padding, and what is composed of windows. Each graph is computed before and after the passes in double
- * precision, and run on the machine. Whole numbers whose sums stay below 2048 must come out exactly.
+ * Windows beyond what a descriptor can express: convolutions, transposed ones and pools of any stride,
+ * dilation, size and padding, and what is composed of windows. Each graph is computed before and after the
+ * passes in double precision, and run on the machine. Whole numbers whose sums stay below 2048 must come out
+ * exactly.
  */
 #include "support.h"
 
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "compiler/eval/eval.h"
 #include "lower_machine.h"
 
@@ -266,8 +268,8 @@ static void pools_of_whole_axes(void **state)
 }
 
 /*
- * What the usual large strides, dilations and transposed convolutions cost, with the activation behind them: a
- * fused one costs nothing.
+ * What the usual large strides, dilations and transposed convolutions cost, with the activation behind them:
+ * a fused one costs nothing.
  */
 static void descriptors(void **state)
 {
@@ -419,9 +421,9 @@ static void parametric_relus(void **state)
 }
 
 /*
- * The square root's table is off by 0.09 percent and the reciprocal root's by 0.15; with 0.75 as the exponent
- * both, and half of the second again. A power by tables of logarithm and exponential is off by 1.4 percent of a
- * logarithm that is below 1, and 0.3 percent.
+ * The square root's table is off by 0.09 percent and the reciprocal root's by 0.15; with 0.75 as the
+ * exponent both, and half of the second again. A power by tables of logarithm and exponential is off by 1.4
+ * percent of a logarithm that is below 1, and 0.3 percent.
  */
 static void response_norms(void **state)
 {
@@ -445,6 +447,50 @@ static void response_norms(void **state)
               add(&g, CC_OP_LOCAL_RESPONSE_NORM,
                   gr_input(&g, "x", CC_FP16, round % 5 ? GR(1, c, 4, 9) : GR(2, c, 9)), &a),
               1e-6);
+    }
+}
+
+/* Every allocation of the passes fails once; each failure is a sentence, and the graph stays as it was. */
+static void passes_without_memory(void **state)
+{
+    struct cc_attributes a[] = {
+        {.stride = {5, 4}, .dilation = {1, 1}, .pad = {1, 1, 1, 1}, .groups = 1},
+        {.stride = {1, 1}, .dilation = {6, 6}, .pad = {6, 6, 6, 6}, .groups = 1},
+        {.stride = {2, 2}, .dilation = {1, 1}, .size = {20, 20}, .groups = 1},
+        {.kernel = {4, 5},
+         .stride = {4, 5},
+         .dilation = {1, 1},
+         .exclude_padding = true,
+         .pad = {1, 1, 1, 1}},
+        {.kernel = {3, 0}, .alpha = 1, .beta = 1, .gamma = 0.75f},
+    };
+    static const enum cc_op_kind kind[] = {CC_OP_CONV, CC_OP_CONV, CC_OP_CONV_TRANSPOSE, CC_OP_AVG_POOL,
+                                           CC_OP_LOCAL_RESPONSE_NORM};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(a) / sizeof(a[0]); i++) {
+        struct cc_graph *copy;
+        struct base_error error = {{0}};
+        struct gr g;
+        int status = -1;
+        uint32_t x;
+
+        gr_open(&g, 0x16b000 + i, GR_WHOLE);
+        x = gr_input(&g, "x", CC_FP16, GR(1, 2, i == 2 ? 10 : 20, i == 2 ? 10 : 20));
+        a[i].weight = i < 3 ? gr_const(&g, GR(2, 2, 3, 3)) + 1 : 0;
+        x = add(&g, kind[i], x, &a[i]);
+        gr_output(&g, affine(&g, x, 1, 0));
+        for (unsigned nth = 1; status; nth++) {
+            assert_int_equal(cc_graph_copy(g.graph, &copy), 0);
+            error.text[0] = '\0';
+            base_alloc_fail_nth(nth);
+            status = cc_passes(&copy, &error);
+            base_alloc_fail_nth(0);
+            if (status)
+                assert_true(error.text[0] != '\0');
+            cc_graph_destroy(copy);
+        }
+        gr_close(&g);
     }
 }
 
@@ -500,6 +546,7 @@ int main(void)
         cmocka_unit_test(norms_before_a_convolution),
         cmocka_unit_test(parametric_relus),
         cmocka_unit_test(response_norms),
+        cmocka_unit_test(passes_without_memory),
         cmocka_unit_test(limits_of_a_descriptor),
     };
 

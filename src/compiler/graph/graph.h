@@ -252,8 +252,8 @@ enum cc_depth_order { CC_DEPTH_BLOCK_FIRST, CC_DEPTH_CHANNEL_FIRST };
  */
 struct cc_attributes {
     /*
-     * Constants, value index + 1, 0 = none. CONV and LINEAR: weight and bias, a CONV with two operands the bias
-     * alone; norms: gamma and beta, 1 and 0 if absent.
+     * Constants, value index + 1, 0 = none. CONV and LINEAR: weight and bias, a CONV with two operands the
+     * bias alone; norms: gamma and beta, 1 and 0 if absent.
      */
     uint32_t weight, bias;
     uint32_t mean, variance;         /* BATCH_NORM: constants [C], value index + 1 */

@@ -123,8 +123,8 @@ int cc_mil_take_conv(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil
 }
 
 /*
- * The lengths of the result: as given, stride times the length of x with `same`, or all that the windows cover
- * but the padding. `same` leaves the half of what it cuts off at the front, rounded down.
+ * The lengths of the result: as given, stride times the length of x with `same`, or all that the windows
+ * cover but the padding. `same` leaves the half of what it cuts off at the front, rounded down.
  */
 static void result_lengths(const struct cc_value *x, const uint32_t kernel[2], const int32_t *given,
                            bool same, struct cc_attributes *a)

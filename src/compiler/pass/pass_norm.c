@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Batch norms, factors and addends per channel become part of the weights and bias of the operation before them;
- * those before a convolution become part of its own, except addends where it has padding, which they would not
- * reach. Products are in double precision and are rounded once. A chain is folded when its first operation is
- * met; the operations behind it are then left out. Weights that fp16 cannot hold stay as they are.
+ * Batch norms, factors and addends per channel become part of the weights and bias of the operation before
+ * them; those before a convolution become part of its own, except addends where it has padding, which they
+ * would not reach. Products are in double precision and are rounded once. A chain is folded when its first
+ * operation is met; the operations behind it are then left out. Weights that fp16 cannot hold stay as they
+ * are.
  */
 #include <errno.h>
 #include <math.h>

@@ -53,7 +53,9 @@ static bool choose_phases(const struct cc_attributes *a, uint32_t channels, uint
     return (uint64_t)channels * s[0] * s[1] <= PR_CHANNELS_MAX;
 }
 
-/* The taps of an axis that a phase reads: tap u is at element s (q + first) + phase + before, if it exists. */
+/*
+ * The taps of an axis that a phase reads: tap u is at element s (q + first) + phase + before, if it exists.
+ */
 static bool tap_of(const struct cc_attributes *a, unsigned axis, uint32_t taps, int64_t element,
                    uint32_t *tap)
 {

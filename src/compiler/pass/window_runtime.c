@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convolutions whose weights are computed at run time. What each tap reads of x is a slice; all of them are the rows
- * of a matrix [in taps, H W] for each group, in the order of the weights, and the convolution is its product with
- * the weights as a matrix [out, in taps].
+ * Convolutions whose weights are computed at run time. What each tap reads of x is a slice; all of them are
+ * the rows of a matrix [in taps, H W] for each group, in the order of the weights, and the convolution is
+ * its product with the weights as a matrix [out, in taps].
  */
 #include "base/alloc.h"
 #include "compiler/pass/phases.h"

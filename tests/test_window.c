@@ -231,8 +231,12 @@ static void pools(void **state)
         uint32_t x;
 
         gr_open(&g, 0x162000 + round, GR_REAL);
-        /* a factor per place and sums in pieces: four roundings; the square root's table: 0.09 percent */
+        /*
+         * A factor per place and sums in pieces: four roundings; the square root's table: 0.09 percent. Squares
+         * below 2^-9 would be lost in the sums, whose products are multiples of 2^-17.
+         */
         g.slack = kind[round % 4] == CC_OP_MAX_POOL ? 0 : 4;
+        g.positive = kind[round % 4] == CC_OP_L2_POOL;
         draw(&g, &ranges[round / 4 % 4], &a);
         a.ceil = round % 3 == 0;
         a.exclude_padding = kind[round % 4] == CC_OP_AVG_POOL && round % 8 < 4;
@@ -240,9 +244,9 @@ static void pools(void **state)
             a.pad[2 * i] %= a.kernel[i];
             a.pad[2 * i + 1] %= a.kernel[i];
         }
-        x = gr_input(
-            &g, "x", CC_FP16,
-            GR(pick(&g, 1, 2), pick(&g, 1, 5), length_for(&g, &a, 0, 12), length_for(&g, &a, 1, 40)));
+        x = gr_input(&g, "x", CC_FP16,
+                     GR(pick(&g, 1, 2), pick(&g, 1, 5), a.dilation[0] + length_for(&g, &a, 0, 12),
+                        a.dilation[1] + length_for(&g, &a, 1, 40)));
         check(&g, add(&g, kind[round % 4], x, &a), kind[round % 4] == CC_OP_MAX_POOL ? 1e-12 : 1e-6);
     }
 }
@@ -348,7 +352,8 @@ static void norms_join_weights(void **state)
         struct gr g;
 
         gr_open(&g, 0x164000 + round, GR_REAL);
-        g.slack = 16; /* products of seven factors, each at most 2, of sums of 27 */
+        /* 54 weights of at most 4, each rounded by 2^-11 of it: 0.11; and a bias of at most 32: 0.02 */
+        g.slack = 1024;
         if (channels) {
             a.weight = gr_const(&g, GR(6, 6 / a.groups, 3, 3)) + 1;
             a.bias = round % 8 < 4 ? gr_const(&g, GR(6)) + 1 : 0;
@@ -383,7 +388,8 @@ static void norms_before_a_convolution(void **state)
         struct gr g;
 
         gr_open(&g, 0x165000 + round, GR_REAL);
-        g.slack = 16;
+        /* 16 weights of at most 2, each rounded by 2^-11 of it: 0.02; a bias of at most 48: 0.03 */
+        g.slack = 384;
         a.pad[0] = a.pad[3] = padded;
         a.weight = gr_const(&g, GR(4, 4 / a.groups, 2, 2)) + 1;
         x = affine(&g, gr_input(&g, "x", CC_FP16, GR(1, 4, 5, 9)), 1, form);

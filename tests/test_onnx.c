@@ -511,6 +511,38 @@ static void test_group_norm(void **state)
     (void)state;
 }
 
+/* Pixel shuffle as rank 6: only the graph's own ranks are limited. */
+static void test_wide(void **state)
+{
+    struct onnxrig r;
+    CcGraph *g = begin(&r, 13, ONNXRIG_DIMS(1, 4, 1, 2));
+
+    (void)state;
+    onnxrig_ints(&r, "six", ONNXRIG_DIMS(6), (const int64_t[]){1, 1, 2, 2, 1, 2});
+    onnxrig_ints(&r, "four", ONNXRIG_DIMS(4), (const int64_t[]){1, 1, 2, 4});
+    onnxrig_node(&r, g, "Reshape", "x six", "a");
+    onnxrig_list(&r, onnxrig_node(&r, g, "Transpose", "a", "b"), "perm", ONNXRIG_DIMS(0, 1, 4, 2, 5, 3));
+    onnxrig_node(&r, g, "Reshape", "b four", "y");
+    GIVES(&r, 0, 1, 3, 2, 4, 5, 7, 6, 8);
+    onnxrig_node(&r, g, "Relu", "a", "other");
+    onnxrig_refused(&r,
+                    "Relu `other`: operand `a` has rank 6, more than 5; only Reshape, Squeeze, Unsqueeze and "
+                    "Transpose take it.");
+    onnxrig_end(&r);
+}
+
+static void test_rms_norm(void **state)
+{
+    struct onnxrig r;
+    CcGraph *g = begin(&r, 23, ONNXRIG_DIMS(1, 2));
+
+    (void)state;
+    onnxrig_floats(&r, "s", ONNXRIG_DIMS(2), (const float[]){1, 2});
+    onnxrig_float(&r, onnxrig_node(&r, g, "RMSNormalization", "x s", "y"), "epsilon", 0);
+    GIVES(&r, 1e-6, 1 / sqrt(2.5), 4 / sqrt(2.5));
+    onnxrig_end(&r);
+}
+
 static void test_lp_pool(void **state)
 {
     struct onnxrig r;
@@ -541,6 +573,8 @@ int main(void)
         cmocka_unit_test(test_qlinear_conv),
         cmocka_unit_test(test_other_operators),
         cmocka_unit_test(test_group_norm),
+        cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_rms_norm),
         cmocka_unit_test(test_lp_pool),
     };
 

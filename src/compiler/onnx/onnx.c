@@ -269,6 +269,9 @@ static int read_output(struct cc_onnx *reader, const CcPort *port)
     if (port->type && port->type->tensor && port->type->is_case == CC__ONNX_TYPE__IS_TENSOR &&
         port->type->tensor->elem_type && (status = port_type(reader, port, "Output", &type)))
         return status;
+    if (found->state == CC_ONNX_WIDE || found->state == CC_ONNX_QUANTIZED)
+        return base_fail(b->error, EINVAL, "Output `%.64s` %s, which an output cannot.", port->name,
+                         found->state == CC_ONNX_WIDE ? "has more than 5 axes" : "is whole numbers");
     if (found->state == CC_ONNX_EMPTY)
         return base_fail(b->error, EINVAL,
                          "Output `%.64s` has no elements: empty tensors do not exist on this "

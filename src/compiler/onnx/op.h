@@ -27,6 +27,7 @@ cc_onnx_read_op cc_onnx_op_reduce, cc_onnx_op_softmax;
 /* op_norm.c */
 cc_onnx_read_op cc_onnx_op_batch_norm, cc_onnx_op_instance_norm, cc_onnx_op_layer_norm;
 cc_onnx_read_op cc_onnx_op_group_norm, cc_onnx_op_lp_norm, cc_onnx_op_mean_variance;
+cc_onnx_read_op cc_onnx_op_rms_norm;
 /* op_layout.c */
 cc_onnx_read_op cc_onnx_op_reshape, cc_onnx_op_flatten, cc_onnx_op_squeeze, cc_onnx_op_unsqueeze;
 cc_onnx_read_op cc_onnx_op_transpose, cc_onnx_op_expand, cc_onnx_op_tile, cc_onnx_op_concat;

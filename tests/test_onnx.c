@@ -145,6 +145,25 @@ static void test_bindings(void **state)
     onnxrig_end(&r);
 }
 
+/* A list without elements: all axes are reduced. */
+static void test_empty_binding(void **state)
+{
+    struct cc_binding axes = {.name = "axes", .rank = 1, .dim = {0}, .data = "", .type = CC_INT32};
+    struct base_error error = {{0}};
+    struct cc_graph *graph = NULL;
+    struct onnxrig r;
+    CcGraph *g = begin(&r, 13, ONNXRIG_DIMS(2, 3));
+
+    (void)state;
+    onnxrig_input(&r, g, "axes", ONNXRIG_INT64, ONNXRIG_DIMS(0));
+    onnxrig_int(&r, onnxrig_node(&r, g, "ReduceSum", "x axes", "y"), "keepdims", 0);
+    if (onnxrig_read(&r, &axes, 1, &graph, &error))
+        fail_msg("%s", error.text);
+    assert_int_equal(graph->value[graph->output[0]].rank, 0);
+    cc_graph_destroy(graph);
+    onnxrig_end(&r);
+}
+
 /* Every way to write 1, -2 and 3: raw bytes and typed fields. */
 static void test_element_types(void **state)
 {
@@ -557,25 +576,16 @@ static void test_lp_pool(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_any_order),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_outputs),
-        cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_bindings),
-        cmocka_unit_test(test_element_types),
-        cmocka_unit_test(test_shape_arithmetic),
-        cmocka_unit_test(test_external),
-        cmocka_unit_test(test_if),
-        cmocka_unit_test(test_if_at_run_time),
-        cmocka_unit_test(test_loop),
-        cmocka_unit_test(test_function),
-        cmocka_unit_test(test_quantised),
-        cmocka_unit_test(test_qlinear_conv),
-        cmocka_unit_test(test_other_operators),
-        cmocka_unit_test(test_group_norm),
-        cmocka_unit_test(test_wide),
-        cmocka_unit_test(test_rms_norm),
-        cmocka_unit_test(test_lp_pool),
+        cmocka_unit_test(test_any_order),      cmocka_unit_test(test_names),
+        cmocka_unit_test(test_outputs),        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_bindings),       cmocka_unit_test(test_empty_binding),
+        cmocka_unit_test(test_element_types),  cmocka_unit_test(test_shape_arithmetic),
+        cmocka_unit_test(test_external),       cmocka_unit_test(test_if),
+        cmocka_unit_test(test_if_at_run_time), cmocka_unit_test(test_loop),
+        cmocka_unit_test(test_function),       cmocka_unit_test(test_quantised),
+        cmocka_unit_test(test_qlinear_conv),   cmocka_unit_test(test_other_operators),
+        cmocka_unit_test(test_group_norm),     cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_rms_norm),       cmocka_unit_test(test_lp_pool),
     };
 
     return cmocka_run_group_tests_name("onnx", tests, NULL, NULL);

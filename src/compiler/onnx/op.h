@@ -17,7 +17,9 @@ cc_onnx_read_op cc_onnx_op_celu, cc_onnx_op_swish, cc_onnx_op_shrink, cc_onnx_op
 /* op_window.c */
 cc_onnx_read_op cc_onnx_op_conv, cc_onnx_op_conv_transpose, cc_onnx_op_pool, cc_onnx_op_global_pool;
 cc_onnx_read_op cc_onnx_op_lrn;
-/* CONV of constants that are in the graph; `bias` is a value index + 1, 0: none. Attributes are those of n. */
+/*
+ * CONV of constants that are in the graph; `bias` is a value index + 1, 0: none. Attributes are those of n.
+ */
 uint32_t cc_onnx_convolution(const struct cc_onnx_node *n, enum cc_op_kind kind, uint32_t x, uint32_t weight,
                              uint32_t bias);
 /* op_matrix.c */

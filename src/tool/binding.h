@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * --shape NAME=1,3,224,224 and --bind NAME=FILE.npy: the shape of an input that an ONNX model leaves open, and
- * an input that is a constant.
+ * --shape NAME=1,3,224,224 and --bind NAME=FILE.npy: the shape of an input that an ONNX model leaves open,
+ * and an input that is a constant.
  */
 #ifndef TOOL_BINDING_H
 #define TOOL_BINDING_H

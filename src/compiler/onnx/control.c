@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * If, Loop and functions. The branch of a constant condition is read in the place of the node; the body of a
- * loop is read once per round, with its number as a constant, for as long as its condition folds to true. What
- * depends on data at run time is refused.
+ * loop is read once per round, with its number as a constant, for as long as its condition folds to true.
+ * What depends on data at run time is refused.
  */
 #include <math.h>
 #include <stdio.h>

@@ -144,6 +144,12 @@ static int bind_constant(struct cc_onnx *reader, const CcPort *port, const struc
         (!same_kind(wanted, binding->type) && !(wanted == CC_BOOL && binding->type == CC_INT32)))
         return base_fail(b->error, EINVAL, "Input `%.64s` has element type %s, and the constant given is %s.",
                          port->name, cc_onnx_type_text(elem).text, cc_type_name(binding->type));
+    for (uint32_t i = 0; i < rank; i++)
+        if (dims[i] == 0) {
+            *value = (struct cc_onnx_value){.state = CC_ONNX_EMPTY, .type = wanted, .rank = rank};
+            memcpy(value->dim, dims, rank * sizeof(*dims));
+            return 0;
+        }
     copy = bytes ? base_alloc(bytes) : NULL;
     if (copy)
         memcpy(copy, binding->data, bytes);
@@ -269,6 +275,9 @@ static int read_output(struct cc_onnx *reader, const CcPort *port)
     if (port->type && port->type->tensor && port->type->is_case == CC__ONNX_TYPE__IS_TENSOR &&
         port->type->tensor->elem_type && (status = port_type(reader, port, "Output", &type)))
         return status;
+    if (found->state == CC_ONNX_WIDE || found->state == CC_ONNX_QUANTIZED)
+        return base_fail(b->error, EINVAL, "Output `%.64s` %s, which an output cannot.", port->name,
+                         found->state == CC_ONNX_WIDE ? "has more than 5 axes" : "is whole numbers");
     if (found->state == CC_ONNX_EMPTY)
         return base_fail(b->error, EINVAL,
                          "Output `%.64s` has no elements: empty tensors do not exist on this "

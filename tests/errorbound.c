@@ -172,6 +172,29 @@ static void bound_corners(const struct eb *b, const struct cc_op *op, double *e)
     }
 }
 
+/* EQUAL and NOT_EQUAL: 1 where the two intervals overlap. Their ends alone need not be equal anywhere. */
+static void bound_equality(const struct eb *b, const struct cc_op *op, double *e)
+{
+    struct operands o = operands_of(b, op);
+    uint64_t count = count_of(b, op->output);
+    double *moved[2] = {room(o.count[0]), room(o.count[1])}, *result[2] = {room(count), room(count)};
+    struct cc_op order = *op;
+
+    for (unsigned n = 0; n < 2; n++) {
+        for (unsigned k = 0; k < 2; k++)
+            for (uint64_t i = 0; i < o.count[k]; i++)
+                moved[k][i] = o.x[k][i] + (k == n ? o.e[k][i] : -o.e[k][i]);
+        order.kind = n ? CC_OP_LESS : CC_OP_GREATER;
+        evaluate(b->graph, &order, (const double *const *)moved, result[n]);
+    }
+    for (uint64_t i = 0; i < count; i++)
+        e[i] = fmax(e[i], result[0][i] * result[1][i]);
+    for (unsigned k = 0; k < 2; k++) {
+        free(moved[k]);
+        free(result[k]);
+    }
+}
+
 /* Infinite where operand k of two reaches 0: a sum with an indicator broadcasts it. */
 static void bound_zero(const struct eb *b, const struct cc_op *op, uint32_t k, double *e)
 {
@@ -343,6 +366,8 @@ static void own_pairs(const struct eb *b, const struct cc_op *op, double *e)
         case CC_OP_MOD: e[i] = 2 * e[i] + 4 * U * fabs(y[i]); break;
         default: e[i] += cc_op_gives_bool(op->kind) ? 0 : U * fabs(y[i]); break;
         }
+    if (op->kind == CC_OP_EQUAL || op->kind == CC_OP_NOT_EQUAL)
+        bound_equality(b, op, e);
     if (op->kind == CC_OP_REAL_DIV || op->kind == CC_OP_MOD || op->kind == CC_OP_FLOOR_DIV)
         bound_zero(b, op, 1, e);
     if (op->kind == CC_OP_POW && !(n >= 0 && n == floor(n)))

@@ -183,6 +183,9 @@ static void slices(void **state)
     refused(call("1, 2, 5, 3", SIZE "([1, -2, -1, 3]))"), ERANGE, "size has -2");
 }
 
+/* 32 values */
+#define MANY "a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,"
+
 static void copies(void **state)
 {
     struct cc_graph *graph;
@@ -234,10 +237,8 @@ static void copies(void **state)
             "found `)`, expected the name of a value");
     refused(call("1, 4, 12, 8", "concat(values = (a a), axis = int32(2))"), EINVAL,
             "found `a`, expected `)`");
-#define EIGHT "a,a,a,a,a,a,a,a,"
-    refused(call("1, 4, 12, 8", "concat(values = (" EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT
-                                "a), axis = int32(2))"),
-            EINVAL, "a list has more than 64 values");
+    refused(call("1, 4, 12, 8", "concat(values = (" MANY MANY "a), axis = int32(2))"), EINVAL,
+            "a list has more than 64 values");
 
     graph = parse(call("4, 2, 1, 8", "stack(values = (b, b), axis = int32(-3))"));
     assert_int_equal(last(graph)->kind, CC_OP_STACK);
@@ -308,7 +309,7 @@ static void splits(void **state)
     refused(
         around(
             "tensor<fp16, [1, 4, 3, 8]> p, bool y = split(x = a, num_splits = int32(2), axis = int32(2));"),
-        EINVAL, "it gives tensor<fp16, [1, 4, 3, 8]>, but bool is declared");
+        EINVAL, "but bool is declared");
 }
 
 int main(void)

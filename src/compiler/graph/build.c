@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "compiler/half.h"
 
 enum { NAME_BYTES = 160 };
 
@@ -272,20 +271,4 @@ int cc_build_refuse(struct cc_build *b, const char *format, ...)
         snprintf(where, sizeof(where), "Line %u, column %u: ", b->line, b->column);
     return b->status = base_fail(b->error, EINVAL, "%s%s `%.64s`: %s.", where,
                                  origin ? origin->kind : "Operation", origin ? origin->name : b->name, text);
-}
-
-double cc_value_number(const struct cc_value *value, uint64_t i)
-{
-    const uint8_t *at = (const uint8_t *)value->data + i * cc_type_bytes(value->type);
-    uint16_t half;
-    int32_t whole;
-    float single;
-
-    switch (value->type) {
-    case CC_FP16: memcpy(&half, at, sizeof(half)); return (double)cc_float_of_half(half);
-    case CC_FP32: memcpy(&single, at, sizeof(single)); return (double)single;
-    case CC_INT32: memcpy(&whole, at, sizeof(whole)); return whole;
-    case CC_BOOL: return *at != 0;
-    }
-    return 0;
 }

@@ -59,7 +59,5 @@ void cc_build_name(struct cc_build *b, uint32_t value, const char *name);
 int cc_build_refuse(struct cc_build *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 const struct cc_value *cc_build_value(const struct cc_build *b, uint32_t value);
-/* Element i of a constant of any type, as a double. */
-double cc_value_number(const struct cc_value *value, uint64_t i);
 
 #endif

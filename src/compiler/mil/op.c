@@ -20,7 +20,7 @@ static const struct operation {
     const char *name;
     enum cc_op_kind kind;
     cc_mil_taker *take;
-    const char *arguments[9];
+    const char *arguments[12]; /* a NULL behind the last */
 } operations[] = {
     {"add", CC_OP_ADD, cc_mil_take_binary, {"x", "y"}},
     {"sub", CC_OP_SUB, cc_mil_take_binary, {"x", "y"}},
@@ -383,29 +383,16 @@ static bool is_constant(const struct cc_mil *mil, const struct cc_mil_draft *dra
     return draft->inputs != 0;
 }
 
-/* Operations that give the type of their operand, bool too. */
-static bool moves(enum cc_op_kind kind)
-{
-    switch (kind) {
-#define X(id, name, inputs) case CC_OP_##id:
-        CC_OPS_LAYOUT(X)
-#undef X
-        return kind != CC_OP_RESIZE && kind != CC_OP_CUMSUM;
-    default: return false;
-    }
-}
-
 /* Checks that the operation can give this type, and the limits of the engine. */
 static int check_type(struct cc_mil *mil, const struct cc_mil_call *call, const struct operation *operation,
                       const struct cc_mil_draft *draft)
 {
-    bool boolean =
-        call->type.scalar == CC_MIL_BOOL && (cc_op_gives_bool(operation->kind) || moves(operation->kind));
+    enum cc_mil_scalar scalar = call->type.scalar;
     bool constant = is_constant(mil, draft);
     struct base_error limit;
 
-    if (call->type.scalar != CC_MIL_FP16 && call->type.scalar != CC_MIL_FP32 && !boolean &&
-        (!constant || call->type.scalar > CC_MIL_BOOL))
+    /* Whether it gives a bool is the operation's rule: layout operations move them. */
+    if (scalar > CC_MIL_BOOL || (scalar == CC_MIL_INT32 && !constant))
         return cc_mil_fail(mil, &call->type_at, EINVAL, "%s is declared to give %s, expected %s.",
                            operation->name, cc_mil_type_text(&call->type).text,
                            cc_op_gives_bool(operation->kind) ? "bool" : "fp16 or fp32");

@@ -90,6 +90,16 @@ static bool find_turn(struct cc_rewrite *r, const struct cc_op *op, struct turn 
     return t->found;
 }
 
+/* What was just made of a constant, as a constant: the type of an operation may depend on it. */
+static uint32_t folded(struct cc_build *b, uint32_t before, uint32_t made)
+{
+    bool done;
+
+    if (!b->status && made != before)
+        b->status = cc_eval_fold(b->graph, b->graph->ops - 1, &done, b->error);
+    return made;
+}
+
 /* A constant whose axes are those of the operands before their transposes. */
 static uint32_t turned_constant(struct cc_build *b, const struct turn *t, uint32_t value)
 {
@@ -102,8 +112,8 @@ static uint32_t turned_constant(struct cc_build *b, const struct turn *t, uint32
         dim[i] = i + v.rank < t->rank ? 1 : v.dim[i + v.rank - t->rank];
         back[t->perm[i]] = i;
     }
-    value = cc_build_reshape(b, value, t->rank, dim);
-    return b->status ? 0 : cc_build_transpose(b, value, back);
+    value = folded(b, value, cc_build_reshape(b, value, t->rank, dim));
+    return b->status ? 0 : folded(b, value, cc_build_transpose(b, value, back));
 }
 
 static void put_turned(struct cc_rewrite *r, const struct cc_op *op, const struct turn *t,

@@ -271,6 +271,9 @@ static const struct {
  */
 static const double LOG_TABLE = 4.3e-4;
 
+/* elu: knots are 1/4 apart below 0, and |f''| is at most alpha: (1/4)^2 / 8; a knot is rounded. */
+static const double ELU_TABLE = 0.0078125 + 0x1p-11;
+
 static double own_unary(const struct cc_op *op, double x, double y)
 {
     double alpha = fabs((double)op->a.alpha), beta = fabs((double)op->a.beta), own = U * fabs(y);
@@ -281,8 +284,8 @@ static double own_unary(const struct cc_op *op, double x, double y)
     switch (op->kind) {
     case CC_OP_GELU: /* the table, which two forms share; |tanh form - exact| < 0.0005; or x times a sigmoid */
         return own + (op->a.gelu == CC_GELU_SIGMOID ? (0.0034 + 2 * U) * fabs(x) : 0.0062 + 0.0005);
-    case CC_OP_ELU: return own + 0.0069 * alpha;
-    case CC_OP_SELU: return own + 0.0069 * alpha * beta + U * fabs(y);
+    case CC_OP_ELU: return own + ELU_TABLE * alpha + U * fabs(y);
+    case CC_OP_SELU: return own + ELU_TABLE * alpha * beta + U * fabs(y);
     case CC_OP_LOG: return own + LOG_TABLE + U * fabs(y);
     case CC_OP_SOFTSIGN: return own + 2 * U * fabs(y);
     case CC_OP_SCALED_TANH: return own + 0.0017 * alpha + U * (fabs(y) + alpha * fmin(beta * fabs(x), 1));

@@ -598,24 +598,6 @@ static void products_of_two_runtime_matrices(void **state)
     }
 }
 
-static void refusals_name_the_rule(void **state)
-{
-    struct cc_attributes a = {.stride = {4, 1}, .dilation = {1, 1}, .kernel = {2, 2}, .alpha = 1, .beta = 0};
-    struct gr g;
-
-    (void)state;
-    gr_open(&g, 1, GR_WHOLE);
-    gr_output(&g, gr_window(&g, CC_OP_MAX_POOL, gr_input(&g, "x", CC_FP16, GR(1, 2, 9, 9)), &a));
-    assert_non_null(strstr(gr_refusal(&g), "strides are 4 and 1"));
-    gr_close(&g);
-    gr_open(&g, 2, GR_WHOLE);
-    a.stride[0] = 1;
-    a.kernel[1] = 14;
-    gr_output(&g, gr_window(&g, CC_OP_AVG_POOL, gr_input(&g, "x", CC_FP16, GR(1, 2, 9, 40)), &a));
-    assert_non_null(strstr(gr_refusal(&g), "14 wide"));
-    gr_close(&g);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -642,7 +624,6 @@ int main(void)
         cmocka_unit_test(pools),
         cmocka_unit_test(averages_of_many_planes),
         cmocka_unit_test(products_of_two_runtime_matrices),
-        cmocka_unit_test(refusals_name_the_rule),
     };
 
     return cmocka_run_group_tests(tests, open_machine, close_machine);

@@ -193,7 +193,12 @@ static void truths(void **state)
     refused(
         around(LESS
                "tensor<bool, [1, 4, 6, 8]> y = transpose(x = c, perm = tensor<int32, [4]>([0, 1, 2, 3]));"),
-        EINVAL, "transpose is declared to give tensor<bool, [1, 4, 6, 8]>, expected fp16 or fp32");
+        EINVAL, "output `y` is bool, expected fp16 or fp32");
+    cc_graph_destroy(parse(around(
+        LESS "tensor<bool, [1, 4, 8, 6]> d = transpose(x = c, perm = tensor<int32, [4]>([0, 1, 3, 2]));"
+             "tensor<fp16, [1, 4, 8, 6]> y = cast(x = d, dtype = string(\"fp16\"));")));
+    refused(around("tensor<bool, [1, 4, 6, 8]> y = relu(x = a);"), EINVAL,
+            "relu `y`: it gives tensor<fp16, [1, 4, 6, 8]>, but tensor<bool, [1, 4, 6, 8]> is declared");
     refused(around(LESS A " y = cast(x = c, dtype = string(\"int32\"));"), EINVAL, "dtype is int32");
     refused(around(LESS A " y = cast(x = c, dtype = string(\"fp64\"));"), EINVAL, "dtype is \"fp64\"");
     refused(around("tensor<bool, [1, 4, 6, 8]> c = logical_not(x = a);"), EINVAL,
@@ -313,7 +318,7 @@ static void norms(void **state)
         EINVAL, "expected rank 3 or 4");
 }
 
-/* A window more where it begins inside x or the padding before it, and as much padding behind as it needs. */
+/* A window more where it begins inside x or the padding before it. */
 static void pools_that_round_up(void **state)
 {
     static const struct {
@@ -321,27 +326,90 @@ static void pools_that_round_up(void **state)
         uint32_t pad[4];
     } good[] = {
         {"1, 4, 6, 8", "same\")", {0, 1, 1, 1}},
-        {"1, 4, 3, 4", "valid\"), strides = tensor<int32, [2]>([2, 2])", {0, 0, 0, 1}},
-        {"1, 4, 2, 3", "valid\"), strides = tensor<int32, [2]>([3, 3])", {0, 0, 0, 1}},
+        {"1, 4, 3, 4", "valid\"), strides = tensor<int32, [2]>([2, 2])", {0}},
+        {"1, 4, 2, 3", "valid\"), strides = tensor<int32, [2]>([3, 3])", {0}},
         {"1, 4, 3, 3",
          "custom\"), pad = tensor<int32, [4]>([1, 1, 1, 1]), strides = tensor<int32, [2]>([3, 3])",
          {1, 1, 1, 1}},
     };
 
     (void)state;
-    for (unsigned i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+    for (unsigned i = 0; i < 3 * sizeof(good) / sizeof(good[0]); i++) {
+        static const char *const kind[] = {"max", "avg", "l2"};
         struct cc_graph *graph;
         char text[512];
 
         snprintf(
             text, sizeof(text),
-            "tensor<fp16, [%s]> y = max_pool(x = a, kernel_sizes = tensor<int32, [2]>([2, 3]), ceil_mode = "
+            "tensor<fp16, [%s]> y = %s_pool(x = a, kernel_sizes = tensor<int32, [2]>([2, 3]), ceil_mode = "
             "bool(true), pad_type = string(\"%s);",
-            good[i].shape, good[i].rest);
+            good[i / 3].shape, kind[i % 3], good[i / 3].rest);
         graph = parse(around(text));
-        assert_memory_equal(last(graph)->a.pad, good[i].pad, sizeof(good[i].pad));
+        assert_true(last(graph)->a.ceil);
+        assert_memory_equal(last(graph)->a.pad, good[i / 3].pad, sizeof(good[i / 3].pad));
         cc_graph_destroy(graph);
     }
+}
+
+/* Lengths of the result: of the windows, without padding, given, and stride times the length of x. */
+static void transposed_convolutions(void **state)
+{
+    static const struct {
+        const char *shape, *rest;
+        uint32_t pad[2]; /* top, left */
+    } good[] = {
+        {"1, 6, 8, 10", "", {0, 0}},
+        {"1, 6, 13, 17", ", strides = tensor<int32, [2]>([2, 2])", {0, 0}},
+        {"1, 6, 11, 15",
+         ", strides = tensor<int32, [2]>([2, 2]), pad_type = string(\"custom\"), pad = tensor<int32, [4]>([1, 1, 0, 2])",
+         {1, 0}},
+        {"1, 6, 12, 16",
+         ", strides = tensor<int32, [2]>([2, 2]), pad_type = string(\"custom\"), pad = tensor<int32, [4]>([1, 1, 1, 1]), "
+         "output_shape = tensor<int32, [4]>([1, 6, 12, 16])",
+         {1, 1}},
+        {"1, 6, 12, 16", ", strides = tensor<int32, [2]>([2, 2]), pad_type = string(\"same\")", {0, 0}},
+        {"1, 6, 6, 8", ", pad_type = string(\"same\")", {1, 1}},
+        {"1, 6, 10, 12", ", dilations = tensor<int32, [2]>([2, 2])", {0, 0}},
+    };
+    char text[1024], zeros[3 * 108 + 1] = "0";
+
+    (void)state;
+    for (unsigned i = 1; i < 108; i++)
+        snprintf(zeros + 3 * i - 2, 4, ", 0");
+    for (unsigned i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        struct cc_graph *graph;
+
+        snprintf(
+            text, sizeof(text),
+            "tensor<fp16, [4, 3, 3, 3]> w = const()[name = string(\"w\"), val = tensor<fp16, [4, 3, 3, 3]>([%s])];"
+            "tensor<fp16, [%s]> y = conv_transpose(x = a, weight = w, groups = int32(2)%s);",
+            zeros, good[i].shape, good[i].rest);
+        graph = parse(around(text));
+        assert_int_equal(last(graph)->kind, CC_OP_CONV_TRANSPOSE);
+        assert_int_equal(last(graph)->a.pad[0], good[i].pad[0]);
+        assert_int_equal(last(graph)->a.pad[2], good[i].pad[1]);
+        cc_graph_destroy(graph);
+    }
+}
+
+static void response_norms_and_prelus(void **state)
+{
+    struct cc_graph *graph = parse(call(A, "local_response_norm(x = a, size = int32(5))"));
+
+    (void)state;
+    assert_int_equal(last(graph)->a.kernel[0], 5);
+    assert_true(last(graph)->a.alpha == 1e-4f && last(graph)->a.beta == 1 && last(graph)->a.gamma == 0.75f);
+    cc_graph_destroy(graph);
+    graph = parse(call(
+        A, "local_response_norm(x = a, size = int32(3), alpha = fp16(0.5), beta = fp16(2), k = fp16(4))"));
+    assert_true(last(graph)->a.alpha == 0.5f && last(graph)->a.beta == 4 && last(graph)->a.gamma == 2);
+    cc_graph_destroy(graph);
+    graph = parse(call(A, "prelu(x = a, alpha = tensor<fp16, [4]>([1, 2, 3, 4]))"));
+    assert_int_equal(graph->value[last(graph)->a.weight - 1].dim[0], 4);
+    cc_graph_destroy(graph);
+    refused(call(A, "prelu(x = a, alpha = tensor<fp16, [3]>([1, 2, 3]))"), EINVAL,
+            "expected one axis of length 4");
+    refused(call(A, "local_response_norm(x = a)"), EINVAL, "has no argument `size`");
 }
 
 static void pools(void **state)
@@ -386,14 +454,11 @@ static void pools(void **state)
                        "avg" POOL "string(\"custom\"), pad = tensor<int32, [4]>([0, 1, 0, 1]), strides = "
                        "tensor<int32, [2]>([4, 4]), exclude_padding_from_average = bool(true))"));
     cc_graph_destroy(graph);
-    refused(call(A, "avg" POOL "string(\"same\"), exclude_padding_from_average = bool(true))"), EOPNOTSUPP,
-            "exclude_padding_from_average is true and windows cover padding (0, 1, 1, 1)");
+    graph = parse(call(A, "avg" POOL "string(\"same\"), exclude_padding_from_average = bool(true))"));
+    assert_true(last(graph)->a.exclude_padding);
+    cc_graph_destroy(graph);
     refused(call(A, "max" POOL "string(\"same\"), exclude_padding_from_average = bool(false))"), EINVAL,
             "max_pool has no argument `exclude_padding_from_average`");
-    refused(call("tensor<fp16, [1, 4, 2, 4]>",
-                 "avg" POOL
-                 "string(\"valid\"), strides = tensor<int32, [2]>([3, 2]), ceil_mode = bool(true))"),
-            EOPNOTSUPP, "avg_pool `y`: ceil_mode is true and a window reaches beyond the end");
     refused(call(A, "max" POOL "string(\"full\"))"), EINVAL, "pad_type is \"full\"");
     refused(call(A, "max_pool(x = a, kernel_sizes = tensor<int32, [2]>([2, 3]))"), EINVAL,
             "max_pool has no argument `pad_type`, which it needs");
@@ -516,6 +581,8 @@ int main(void)
         cmocka_unit_test(norms),
         cmocka_unit_test(pools),
         cmocka_unit_test(pools_that_round_up),
+        cmocka_unit_test(transposed_convolutions),
+        cmocka_unit_test(response_norms_and_prelus),
     };
 
     return cmocka_run_group_tests(tests, set_up, NULL);

@@ -218,7 +218,46 @@ static void pools_of_whole_axes(void **state)
     }
 }
 
-/* x times 1, 2, ... per channel, or plus, in the form of an operation. */
+/*
+ * What the usual large strides, dilations and transposed convolutions cost, with the activation behind them: a
+ * fused one costs nothing.
+ */
+static void descriptors(void **state)
+{
+    static const struct {
+        enum cc_op_kind kind, activation;
+        uint32_t in[4], weight[4], stride, dilation, pad, size, records;
+    } row[] = {
+        {CC_OP_CONV, CC_OP_RELU, {1, 3, 64, 64}, {40, 3, 16, 16}, 16, 1, 0, 0, 3},
+        {CC_OP_CONV, CC_OP_RELU6, {1, 3, 64, 64}, {24, 3, 4, 4}, 4, 1, 0, 0, 3},
+        {CC_OP_CONV, CC_OP_RELU, {1, 8, 20, 20}, {8, 8, 3, 3}, 1, 2, 2, 0, 1},
+        {CC_OP_CONV_TRANSPOSE, CC_OP_RELU, {1, 8, 20, 20}, {8, 5, 2, 2}, 2, 1, 0, 40, 3},
+        {CC_OP_CONV_TRANSPOSE, CC_OP_SIGMOID, {1, 8, 20, 20}, {8, 5, 4, 4}, 2, 1, 1, 40, 3},
+        {CC_OP_CONV_TRANSPOSE, CC_OP_LEAKY_RELU, {1, 8, 20, 20}, {8, 5, 3, 3}, 2, 1, 1, 39, 4},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        const uint32_t *w = row[i].weight, s = row[i].stride, d = row[i].dilation, p = row[i].pad;
+        struct cc_attributes a = {.stride = {s, s},
+                                  .dilation = {d, d},
+                                  .pad = {p, p, p, p},
+                                  .size = {row[i].size, row[i].size},
+                                  .groups = 1},
+                             alpha = {.alpha = 0.25f};
+        struct gr g;
+        uint32_t x;
+
+        gr_open(&g, 0x169000 + i, GR_REAL);
+        g.slack = 32; /* the sigmoid's table: 0.0034 */
+        a.weight = gr_const(&g, GR(w[0], w[1], w[2], w[3])) + 1;
+        x = gr_input(&g, "x", CC_FP16, GR(row[i].in[0], row[i].in[1], row[i].in[2], row[i].in[3]));
+        x = gr_unary(&g, row[i].activation, add(&g, row[i].kind, x, &a), &alpha);
+        assert_int_equal(check(&g, x, 1e-9), row[i].records);
+    }
+}
+
+/* x with a factor or an addend per channel, in the form of an operation. */
 static uint32_t affine(struct gr *g, uint32_t x, uint32_t axis, unsigned form)
 {
     const struct cc_value *v = &g->graph->value[x];
@@ -362,6 +401,45 @@ static void response_norms(void **state)
     }
 }
 
+/* What the passes leave out of a descriptor's limits is refused when it is lowered. */
+static void limits_of_a_descriptor(void **state)
+{
+    static const struct {
+        uint32_t kernel[2], stride, dilation, pad;
+        const char *word;
+    } row[] = {
+        {{3, 3}, 4, 1, 0, "strides up to 3"}, {{3, 3}, 1, 2, 0, "dilation 1"},
+        {{3, 14}, 1, 1, 0, "14 wide"},        {{30, 3}, 1, 1, 0, "30 high"},
+        {{40, 3}, 1, 1, 32, "at most 31"},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < 2 * sizeof(row) / sizeof(row[0]); i++) {
+        struct cc_attributes a = {.groups = 1};
+        struct cc_program *program = NULL;
+        struct base_error error = {{0}};
+        bool pool = i % 2;
+        struct gr g;
+
+        for (unsigned k = 0; k < 2; k++) {
+            a.stride[k] = row[i / 2].stride;
+            a.dilation[k] = row[i / 2].dilation;
+            a.kernel[k] = row[i / 2].kernel[k];
+        }
+        a.pad[0] = row[i / 2].pad;
+        gr_open(&g, 0x168000 + i, GR_WHOLE);
+        if (!pool && a.pad[0])
+            a.kernel[0] = 3;
+        a.weight = pool ? 0 : gr_const(&g, GR(1, 1, a.kernel[0], a.kernel[1])) + 1;
+        gr_output(&g, add(&g, pool ? CC_OP_MAX_POOL : CC_OP_CONV,
+                          gr_input(&g, "x", CC_FP16, GR(1, 1, 50, 50)), &a));
+        assert_true(cc_lower(g.graph, 0, &program, &error) < 0);
+        if (!strstr(error.text, pool && a.pad[0] ? "40 high" : row[i / 2].word))
+            fail_msg("\"%s\" does not say \"%s\"", error.text, row[i / 2].word);
+        gr_close(&g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,10 +447,12 @@ int main(void)
         cmocka_unit_test(transposed_convolutions),
         cmocka_unit_test(pools),
         cmocka_unit_test(pools_of_whole_axes),
+        cmocka_unit_test(descriptors),
         cmocka_unit_test(norms_join_weights),
         cmocka_unit_test(norms_before_a_convolution),
         cmocka_unit_test(parametric_relus),
         cmocka_unit_test(response_norms),
+        cmocka_unit_test(limits_of_a_descriptor),
     };
 
     return cmocka_run_group_tests(tests, open_machine, close_machine);

@@ -22,6 +22,11 @@ static int check(const struct cc_lowering *l, const struct cc_op *op)
     if (a->stride[0] > CC_STRIDE_MAX || a->stride[1] > CC_STRIDE_MAX)
         return cc_refuse(l, "its strides are %u and %u; a descriptor takes strides up to %u", a->stride[0],
                          a->stride[1], CC_STRIDE_MAX);
+    if (a->dilation[0] != 1 || a->dilation[1] != 1)
+        return cc_refuse(l, "its dilations are %u and %u; a descriptor has dilation 1", a->dilation[0],
+                         a->dilation[1]);
+    if (a->ceil || a->exclude_padding)
+        return cc_refuse(l, "its windows leave elements out; a descriptor counts all of them");
     if (a->pad[0] > CC_PAD_MAX || a->pad[2] > CC_PAD_MAX)
         return cc_refuse(l, "its padding is %u at the top and %u at the left; the engine takes at most %u",
                          a->pad[0], a->pad[2], CC_PAD_MAX);

@@ -21,6 +21,8 @@ int cc_pass_norm(struct cc_graph **graph, struct base_error *error);
  * composites too: they are cut or moved.
  */
 int cc_pass_compose(struct cc_graph **graph, struct base_error *error);
+/* Operations on each element move before the transposes and slices of a convolution's result. */
+int cc_pass_lift(struct cc_graph **graph, struct base_error *error);
 /* Rank 5 and axes longer than the engine takes. */
 int cc_pass_rank(struct cc_graph **graph, struct base_error *error);
 /* Transposes that cancel each other. */

@@ -327,14 +327,19 @@ static int add_op(struct cc_mil *mil, struct cc_mil_call *call, const struct cc_
 
 int cc_mil_insert_height(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
 {
-    struct cc_mil_draft expand = {.kind = CC_OP_EXPAND_DIMS, .inputs = 1, .a = {.axes = 1u << 2}};
-    const struct cc_value *x = cc_mil_first(mil, draft);
-    struct cc_mil_type type = {
-        .scalar = (enum cc_mil_scalar)x->type, .rank = 4, .dim = {x->dim[0], x->dim[1], 1, x->dim[2]}};
+    int status = 0;
 
-    expand.input[0] = draft->input[0];
+    for (uint32_t i = 0; i < draft->inputs && !status; i++) {
+        struct cc_mil_draft expand = {.kind = CC_OP_EXPAND_DIMS, .inputs = 1, .a = {.axes = 1u << 2}};
+        const struct cc_value *x = &mil->graph->value[draft->input[i]];
+        struct cc_mil_type type = {
+            .scalar = (enum cc_mil_scalar)x->type, .rank = 4, .dim = {x->dim[0], x->dim[1], 1, x->dim[2]}};
+
+        expand.input[0] = draft->input[i];
+        status = add_op(mil, call, &expand, &type, &draft->input[i]);
+    }
     draft->line = true;
-    return add_op(mil, call, &expand, &type, &draft->input[0]);
+    return status;
 }
 
 /* The operation at a height of 1, then a reshape that removes it. */

@@ -46,7 +46,7 @@ cc_mil_taker cc_mil_take_pad, cc_mil_take_upsample_nearest, cc_mil_take_upsample
 cc_mil_taker cc_mil_take_fill, cc_mil_take_fill_like, cc_mil_take_range, cc_mil_take_shape,
     cc_mil_take_band_part;
 
-/* op.c: inserts a height of 1 into the draft's operand [N, C, W]. */
+/* op.c: inserts a height of 1 into the draft's operands [N, C, W]. */
 int cc_mil_insert_height(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft);
 /* Refuses a declared type that is not that of the call's result. */
 int cc_mil_declared(struct cc_mil *mil, const struct cc_mil_call *call, const struct cc_mil_type *gives);

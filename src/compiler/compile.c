@@ -89,8 +89,8 @@ static int refuse_model(const char *model, struct base_error *error)
                          "%s: a compiled program is not compiled again; it can be run as it is.", model);
     return base_fail(
         error, EINVAL,
-        "%s: a model is a .mil or .onnx file, the folder of a bundle or, to be run, a compiled program (.hwx, "
-        ".anec).",
+        "%s: a model is a .mil or .onnx file, the folder of a bundle or, to be run, a compiled program "
+        "(.hwx, .anec).",
         model);
 }
 

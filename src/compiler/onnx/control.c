@@ -133,8 +133,9 @@ static bool begin_round(const struct cc_onnx_node *n, struct loop *loop)
 {
     struct cc_onnx_value value = {.state = CC_ONNX_GRAPH};
     uint8_t *truth = base_alloc(1);
+    int32_t round = (int32_t)loop->round;
 
-    value.value = cc_build_ints(n->b, 0, NULL, &(int32_t){(int32_t)loop->round});
+    value.value = cc_build_ints(n->b, 0, NULL, &round);
     add_name(n, loop->body->input[0]->name, &value);
     if (truth)
         *truth = 1;

@@ -86,6 +86,7 @@ static int input_shape(const struct cc_onnx *reader, const CcPort *port, const s
 {
     const Cc__OnnxShape *shape = port->type->tensor->shape;
     bool given = binding && (binding->rank || binding->data);
+    uint32_t given_rank = given ? binding->rank : 0;
     struct base_error *error = reader->build.error;
     char option[160];
     int status = 0;
@@ -96,13 +97,13 @@ static int input_shape(const struct cc_onnx *reader, const CcPort *port, const s
                          "Input `%.64s` has no shape; shapes are static on this engine. Give it: %s",
                          port->name, option);
     }
-    *rank = shape ? (uint32_t)(shape->n_dim < UINT32_MAX ? shape->n_dim : UINT32_MAX) : binding->rank;
+    *rank = shape ? (uint32_t)(shape->n_dim < UINT32_MAX ? shape->n_dim : UINT32_MAX) : given_rank;
     if (*rank > CC_RANK_MAX)
         return base_fail(error, EINVAL, "Input `%.64s` has rank %u, more than %u.", port->name, *rank,
                          CC_RANK_MAX);
-    if (binding && (binding->rank || binding->data) && binding->rank != *rank)
+    if (given && given_rank != *rank)
         return base_fail(error, EINVAL, "Input `%.64s` was given %u axes, and the model says %u.", port->name,
-                         binding->rank, *rank);
+                         given_rank, *rank);
     for (uint32_t i = 0; i < *rank && !status; i++)
         status = dim_of(reader, port, i, binding, &dims[i]);
     return status;
@@ -244,16 +245,34 @@ static int read_inputs(struct cc_onnx *reader, const CcGraph *graph)
     return status;
 }
 
-/* A copy where the value has another use as a port, so that every port has a value of its own. */
-static bool needs_copy(const struct cc_graph *graph, uint32_t value)
+static bool is_input(const struct cc_graph *graph, uint32_t value)
 {
     for (uint32_t i = 0; i < graph->inputs; i++)
         if (graph->input[i] == value)
             return true;
+    return false;
+}
+
+/* A copy where the value has another use as a port, so that every port has a value of its own. */
+static bool needs_copy(const struct cc_graph *graph, uint32_t value)
+{
+    if (is_input(graph, value))
+        return true;
     for (uint32_t i = 0; i < graph->outputs; i++)
         if (graph->output[i] == value)
             return true;
     return graph->value[value].data != NULL;
+}
+
+/* The name of an output is the output's alone. */
+static void leave_name(struct cc_build *b, uint32_t value, const char *name)
+{
+    char other[160];
+
+    if (strcmp(b->graph->value[value].name, name) != 0 || is_input(b->graph, value))
+        return;
+    snprintf(other, sizeof(other), "%.120s.%s", name, cc_type_name(b->graph->value[value].type));
+    cc_build_name(b, value, other);
 }
 
 static int read_output(struct cc_onnx *reader, const CcPort *port)
@@ -292,8 +311,10 @@ static int read_output(struct cc_onnx *reader, const CcPort *port)
                          "model.",
                          port->name, cc_type_name(b->graph->value[value].type));
     b->name = port->name;
-    if (b->graph->value[value].type != type || needs_copy(b->graph, value))
+    if (b->graph->value[value].type != type || needs_copy(b->graph, value)) {
+        leave_name(b, value, port->name);
         value = cc_build_cast(b, value, type);
+    }
     if (!b->status)
         cc_build_name(b, value, port->name);
     if (!b->status && cc_graph_add_output(b->graph, value))
@@ -360,7 +381,7 @@ static void keep(struct cc_rewrite *r, const struct cc_op *op, bool *done)
 int cc_onnx_import(struct cc_onnx_model *model, const char *folder, const struct cc_binding *bindings,
                    uint32_t binding_count, struct cc_graph **graph, struct base_error *error)
 {
-    struct base_error unwanted;
+    struct base_error unwanted = {{0}};
     struct cc_onnx_names names = {0};
     struct cc_onnx reader = {.model = model,
                              .folder = folder,

@@ -53,15 +53,18 @@ enum { FLOAT = 1, INT8 = 3, INT16 = 5, INT32 = 6, BOOL = 9, FLOAT16 = 10, BFLOAT
 
 static bool known(int32_t type)
 {
-    return type > 0 && (size_t)type < BASE_COUNT_OF(types) && types[type].bits;
+    size_t number = type > 0 ? (size_t)type : 0;
+
+    return number < BASE_COUNT_OF(types) && types[number].bits;
 }
 
 struct cc_onnx_type_text cc_onnx_type_text(int32_t type)
 {
     struct cc_onnx_type_text text;
+    size_t number = type > 0 ? (size_t)type : 0;
 
-    if (type > 0 && (size_t)type < BASE_COUNT_OF(types))
-        snprintf(text.text, sizeof(text.text), "%s", types[type].name);
+    if (number && number < BASE_COUNT_OF(types))
+        snprintf(text.text, sizeof(text.text), "%s", types[number].name);
     else
         snprintf(text.text, sizeof(text.text), "element type %d", (int)type);
     return text;

@@ -165,7 +165,7 @@ static void bound_corners(const struct eb *b, const struct cc_op *op, double *e)
         move_operands(b, op, &o, &place[i], e);
     for (uint32_t i = 0; i < op->inputs; i++)
         all *= 3;
-    for (unsigned i = 1; op->inputs > 1 && i < all; i++) {
+    for (unsigned i = 0; op->inputs > 1 && i < all; i++) {
         for (unsigned k = 0, rest = i; k < op->inputs; k++, rest /= 3)
             step[k] = (double)(rest % 3) - 1;
         move_operands(b, op, &o, step, e);

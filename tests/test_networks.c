@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whole networks from .onnx: compiled without a host segment, run on the machine, and compared with the
- * float64 evaluation of the graph as it was read: cosine at least 0.999 and the same largest output. Models of
- * others are in a folder beside the tree, or in the one that ANEMONE_MODELS names; the networks of
+ * float64 evaluation of the graph as it was read: cosine at least 0.999 and the same largest output. Models
+ * of others are in a folder beside the tree, or in the one that ANEMONE_MODELS names; the networks of
  * scripts/make-networks are made here. What is absent is skipped by name.
  */
 #include <math.h>

@@ -339,7 +339,8 @@ static void own_pairs(const struct eb *b, const struct cc_op *op, double *e)
         switch (op->kind) {
         case CC_OP_REAL_DIV: e[i] += fabs(y[i]) * (0.0008 + 3 * U) + DENORMAL * DENORMAL; break;
         case CC_OP_POW: e[i] += own_power(n, y[i]); break;
-        case CC_OP_MOD: e[i] += 4 * U * fabs(y[i]); break;
+        /* a step goes to 0, which is at most twice as far as the end of an interval with the step in it */
+        case CC_OP_MOD: e[i] = 2 * e[i] + 4 * U * fabs(y[i]); break;
         default: e[i] += cc_op_gives_bool(op->kind) ? 0 : U * fabs(y[i]); break;
         }
     if (op->kind == CC_OP_REAL_DIV || op->kind == CC_OP_MOD || op->kind == CC_OP_FLOOR_DIV)

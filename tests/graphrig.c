@@ -460,16 +460,15 @@ static void release_surfaces(const struct cc_program *program, const uint32_t *s
         ane_surface_release(surface[i]);
 }
 
-uint32_t gr_run(struct gr *g, const struct iorig_client *client, const uint16_t *const *in,
-                uint16_t *const *out)
+void gr_run_program(const struct cc_program *program, const struct iorig_client *client, uint32_t inputs,
+                    const uint16_t *const *in, uint16_t *const *out)
 {
-    struct cc_program *program = gr_lower(g);
-    uint32_t surface[PR_E5_PORTS_MAX], inputs = g->graph->inputs, records = program->records;
+    uint32_t surface[PR_E5_PORTS_MAX];
 
     for (uint32_t i = 0; i < program->ports; i++) {
         const struct pr_e5_port *p = &program->port[i];
 
-        surface[i] = port_surface(g, p, NULL);
+        surface[i] = port_surface(NULL, p, NULL);
         for (size_t k = 0; i < inputs && k < port_elements(p); k++)
             memcpy((uint8_t *)ane_surface_base(surface[i]) + engine_offset(p, k), &in[i][k], 2);
     }
@@ -479,6 +478,15 @@ uint32_t gr_run(struct gr *g, const struct iorig_client *client, const uint16_t 
             memcpy(&out[i - inputs][k],
                    (uint8_t *)ane_surface_base(surface[i]) + engine_offset(&program->port[i], k), 2);
     release_surfaces(program, surface);
+}
+
+uint32_t gr_run(struct gr *g, const struct iorig_client *client, const uint16_t *const *in,
+                uint16_t *const *out)
+{
+    struct cc_program *program = gr_lower(g);
+    uint32_t records = program->records;
+
+    gr_run_program(program, client, g->graph->inputs, in, out);
     cc_program_destroy(program);
     return records;
 }

@@ -81,6 +81,9 @@ IOReturn gr_create(const struct iorig_client *client, const void *payload, size_
  */
 uint32_t gr_run(struct gr *g, const struct iorig_client *client, const uint16_t *const *in,
                 uint16_t *const *out);
+/* The same with a program that is there. */
+void gr_run_program(const struct cc_program *program, const struct iorig_client *client, uint32_t inputs,
+                    const uint16_t *const *in, uint16_t *const *out);
 /* Lowers, loads, runs with random inputs and compares every output. Returns the number of descriptors. */
 uint32_t gr_check(struct gr *g, const struct iorig_client *client);
 

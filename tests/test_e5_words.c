@@ -204,7 +204,7 @@ static void residents(void **state)
     y = gr_conv(&g, x, gr_const(&g, GR(64, 64, 1, 1)), GR_NONE, (uint32_t[4]){0});
     z = gr_binary(&g, CC_OP_ADD, y, x);
     expand(&g, gr_conv(&g, z, gr_const(&g, GR(16, 64, 1, 1)), GR_NONE, (uint32_t[4]){0}), w, 3);
-    has(&w[0], SOURCE_CFG, 0x142);
+    has(&w[0], SOURCE_CFG, 0x500172);
     has(&w[0], RESULT_CFG, 0x140);
     has(&w[0], RESULT_CFG + 4, BASE);
     has(&w[0], RESULT_CFG + 8, 8 * 16); /* from channel to channel: 8 rows of 16 bytes */
@@ -217,7 +217,7 @@ static void residents(void **state)
     has(&w[1], RESULT_CFG, 0x140);
     assert_int_equal(w[1].td.word[6] >> 28, 0);
     has(&w[2], SOURCE_CFG, 0x108); /* by the planar task before */
-    has(&w[2], RESULT_CFG, 0x142);
+    has(&w[2], RESULT_CFG, 0x50017a);
     assert_int_equal(w[2].td.word[6] >> 28, 2);
 }
 

@@ -189,6 +189,36 @@ static void constant_booleans(void **state)
     }
 }
 
+/* Layout operations move booleans, those of the engine and constants. */
+static void booleans_move(void **state)
+{
+    static const uint8_t row[4] = {1, 0, 0, 1};
+    static const uint32_t perm[2] = {1, 0}, begin[2] = {1, 0};
+    uint16_t x[12], y[8];
+    uint32_t v, m, turned, both[2];
+    struct gr g;
+
+    (void)state;
+    for (unsigned i = 0; i < 12; i++)
+        x[i] = test_half_from_double((double)i - 5.5);
+    gr_open(&g, 1, GR_REAL);
+    v = gr_input(&g, "x", CC_FP16, GR(3, 4));
+    m = gr_binary(&g, CC_OP_GREATER, v, gr_scalar(&g, 0));
+    turned = gr_transpose(&g, gr_slice(&g, m, begin, GR(2, 4)), perm); /* [4, 2] */
+    g.graph->value[turned].type = g.graph->value[g.graph->op[1].output].type = CC_BOOL;
+    g.graph->value[turned].bytes = g.graph->value[g.graph->op[1].output].bytes = 8;
+    both[0] = turned;
+    both[1] = constant(&g, CC_BOOL, GR(4, 1), row);
+    gr_output(&g, gr_cast(&g, gr_binary(&g, CC_OP_LOGICAL_XOR, both[0], both[1]), CC_FP16));
+    gr_run(&g, &client[0], (const uint16_t *const[]){x}, (uint16_t *const[]){y});
+    gr_close(&g);
+    for (unsigned i = 0; i < 8; i++) {
+        bool moved = test_half_to_double(x[(1 + i % 2) * 4 + i / 2]) > 0;
+
+        assert_int_equal(y[i], moved != (row[i / 2] != 0) ? 0x3c00 : 0);
+    }
+}
+
 /* An fp32 constant in an fp16 operation is rounded once. */
 static void constants_are_rounded(void **state)
 {
@@ -212,7 +242,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(remainders_by_constants), cmocka_unit_test(remainders_by_tensors),
         cmocka_unit_test(softplus_per_channel),    cmocka_unit_test(constant_booleans),
-        cmocka_unit_test(constants_are_rounded),
+        cmocka_unit_test(booleans_move),           cmocka_unit_test(constants_are_rounded),
     };
 
     return cmocka_run_group_tests(tests, open_machines, close_machines);

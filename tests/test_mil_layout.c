@@ -152,8 +152,10 @@ static void slices(void **state)
             "end has 1 for an axis of length 4 that begins at 1: empty tensors do not exist");
     refused(call("1, 3, 6, 8", INDEX "([1, -9, 6, 8]))"), EINVAL, "end has -9");
     refused(call("1, 3, 6, 8", INDEX "([1, 4, 6]))"), EINVAL, "found 3 elements");
-    refused(call("1, 3, 6, 8", INDEX "([1, 4, 6, 8]), stride = tensor<int32, [4]>([1, 1, 2, 1]))"),
-            EOPNOTSUPP, "stride has 2 on axis 2; this compiler supports only stride 1");
+    refused(call("1, 3, 6, 8", INDEX "([1, 4, 6, 8]), stride = tensor<int32, [4]>([1, 1, 2, 1]))"), EINVAL,
+            "it gives tensor<fp16, [1, 3, 3, 8]>, but tensor<fp16, [1, 3, 6, 8]> is declared");
+    refused(call("1, 3, 6, 8", INDEX "([1, 4, 6, 8]), stride = tensor<int32, [4]>([1, 1, 0, 1]))"), EINVAL,
+            "stride has 0 on axis 2");
     refused(call("1, 3, 6, 8", INDEX "([1, 4, 6, 8]), begin_mask = tensor<bool, [2]>([true, true]))"), EINVAL,
             "begin_mask is tensor<bool, [2]>, expected 4 of bool");
     refused(call("1, 3, 6, 8", INDEX "([1, 4, 6, 8]), update = a)"), EINVAL,
@@ -180,6 +182,9 @@ static void slices(void **state)
     refused(call("1, 2, 5, 3", SIZE "([1, 0, -1, 3]))"), ERANGE, "size has 0");
     refused(call("1, 2, 5, 3", SIZE "([1, -2, -1, 3]))"), ERANGE, "size has -2");
 }
+
+/* 32 values */
+#define MANY "a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,"
 
 static void copies(void **state)
 {
@@ -219,8 +224,8 @@ static void copies(void **state)
         "`a` is tensor<fp16, [1, 4, 6, 8]> and `k` is tensor<fp16, [1, 4, 2, 8]>, expected equal lengths but on axis 1");
     refused(call("1, 4, 12, 8", "concat(values = (a, b), axis = int32(2))"), EINVAL,
             "expected equal lengths");
-    refused(call("1, 4, 12, 8", "concat(values = (a, a), axis = int32(2), interleave = bool(true))"),
-            EOPNOTSUPP, "interleave is true; this compiler supports only false");
+    refused(call("1, 4, 11, 8", "concat(values = (a, a), axis = int32(2), interleave = bool(true))"), EINVAL,
+            "it gives tensor<fp16, [1, 4, 12, 8]>, but tensor<fp16, [1, 4, 11, 8]> is declared");
     refused(call("1, 4, 12, 8", "concat(values = (a, a))"), EINVAL, "concat has no argument `axis`");
     refused(call("1, 4, 12, 8", "concat(values = (a, a), axis = int32(4))"), ERANGE, "axis has 4");
     refused(call("1, 4, 12, 8", "concat(values = a, axis = int32(2))"), EINVAL,
@@ -232,8 +237,8 @@ static void copies(void **state)
             "found `)`, expected the name of a value");
     refused(call("1, 4, 12, 8", "concat(values = (a a), axis = int32(2))"), EINVAL,
             "found `a`, expected `)`");
-    refused(call("1, 4, 12, 8", "concat(values = (a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a), axis = int32(2))"),
-            EINVAL, "a list has more than 16 values");
+    refused(call("1, 4, 12, 8", "concat(values = (" MANY MANY "a), axis = int32(2))"), EINVAL,
+            "a list has more than 64 values");
 
     graph = parse(call("4, 2, 1, 8", "stack(values = (b, b), axis = int32(-3))"));
     assert_int_equal(last(graph)->kind, CC_OP_STACK);
@@ -304,7 +309,7 @@ static void splits(void **state)
     refused(
         around(
             "tensor<fp16, [1, 4, 3, 8]> p, bool y = split(x = a, num_splits = int32(2), axis = int32(2));"),
-        EINVAL, "split is declared to give bool");
+        EINVAL, "but bool is declared");
 }
 
 int main(void)

@@ -193,7 +193,12 @@ static void truths(void **state)
     refused(
         around(LESS
                "tensor<bool, [1, 4, 6, 8]> y = transpose(x = c, perm = tensor<int32, [4]>([0, 1, 2, 3]));"),
-        EINVAL, "transpose is declared to give tensor<bool, [1, 4, 6, 8]>, expected fp16 or fp32");
+        EINVAL, "output `y` is bool, expected fp16 or fp32");
+    cc_graph_destroy(parse(around(
+        LESS "tensor<bool, [1, 4, 8, 6]> d = transpose(x = c, perm = tensor<int32, [4]>([0, 1, 3, 2]));"
+             "tensor<fp16, [1, 4, 8, 6]> y = cast(x = d, dtype = string(\"fp16\"));")));
+    refused(around("tensor<bool, [1, 4, 6, 8]> y = relu(x = a);"), EINVAL,
+            "relu `y`: it gives tensor<fp16, [1, 4, 6, 8]>, but tensor<bool, [1, 4, 6, 8]> is declared");
     refused(around(LESS A " y = cast(x = c, dtype = string(\"int32\"));"), EINVAL, "dtype is int32");
     refused(around(LESS A " y = cast(x = c, dtype = string(\"fp64\"));"), EINVAL, "dtype is \"fp64\"");
     refused(around("tensor<bool, [1, 4, 6, 8]> c = logical_not(x = a);"), EINVAL,

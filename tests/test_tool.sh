@@ -106,7 +106,7 @@ gives 0 --version
 shows "anemone "
 gives 2 dance
 says "there is no verb dance"
-for verb in accel info spec compile run serve top cache inspect check assemble bench demo doctor; do
+for verb in accel info spec compile compare run serve top cache inspect check assemble bench demo doctor; do
     gives 0 "$verb" --help
     shows "anemone $verb"
     gives 2 "$verb" --no-such-option
@@ -114,7 +114,7 @@ for verb in accel info spec compile run serve top cache inspect check assemble b
 done
 
 # `--` ends the options: what follows is a word, also when it begins with dashes.
-for verb in accel info spec compile run serve top cache inspect check assemble bench demo doctor; do
+for verb in accel info spec compile compare run serve top cache inspect check assemble bench demo doctor; do
     "$anemone" "$verb" -- --help >"$folder/out" 2>"$folder/err"
     status=$?
     [ "$status" -ne 0 ] && ! [ -s "$folder/out" ] && ! grep -q "no option" "$folder/err"
@@ -126,7 +126,7 @@ gives 2 info -- --json
 says "--json is one word too many"
 
 # What cannot be written is a failure.
-for words in --help --version help "info --help" "spec --help" "compile --help" "run --help" "serve --help" "top --help" "cache --help" "inspect --help" "accel --help" \
+for words in --help --version help "info --help" "spec --help" "compile --help" "compare --help" "run --help" "serve --help" "top --help" "cache --help" "inspect --help" "accel --help" \
     "check --help" "assemble --help" "bench --help" "demo --help" "doctor --help" info spec "spec --json" "cache list" "bench m1"; do
     # shellcheck disable=SC2086
     "$anemone" $words >/dev/full 2>"$folder/err"

@@ -112,9 +112,14 @@ def ports(anemone, image):
 def compare(anemone, folder, name):
     make, inputs, outputs = NETWORKS[name]
     rng = random.Random(f"hwx {name}")
-    model, image = os.path.join(folder, name + ".mil"), os.path.join(folder, name + ".hwx")
+    model = os.path.join(folder, name + ".mil")
     with open(model, "w", encoding="utf-8") as file:
         file.write(make(rng))
+    return compare_model(anemone, folder, model, rng, inputs, outputs)
+
+
+def compare_model(anemone, folder, model, rng, inputs, outputs):
+    name, image = os.path.basename(model), os.path.splitext(model)[0] + ".hwx"
     done = command(anemone, "compile", model, "--hwx", image)
     if done.returncode:
         return [done.stderr]
@@ -136,11 +141,25 @@ def compare(anemone, folder, name):
     return [] if repr(wanted) == repr(found) else [f"{name}: the image gives other bits"]
 
 
+def compare_published(anemone, folder):
+    """Whole networks, small; two of scripts/make-networks."""
+    script = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "scripts", "make-networks")
+    kinds = ("mobilenet_v2", "squeezenet")
+    made = subprocess.run([script, folder, *kinds, "--width", "0.125", "--size", "32", "--classes", "10"], capture_output=True, text=True, check=False)
+    if made.returncode:
+        return [made.stderr]
+    return [problem for kind in kinds for problem in
+            compare_model(anemone, folder, os.path.join(folder, kind + ".onnx"), random.Random(kind), {"x": [1, 3, 32, 32]}, ["y"])]
+
+
 def main():
     anemone = sys.argv[1]
     with tempfile.TemporaryDirectory() as folder:
         os.environ.update(XDG_CACHE_HOME=folder, ANEMONE_SERVICE="none")
         results = [(f"the image of {name} gives the bits of the network", compare(anemone, folder, name)) for name in NETWORKS]
+        onnx = subprocess.run(["/usr/bin/python3", "-c", "import onnx"], capture_output=True, check=False)
+        results.append(("images of ONNX networks give their bits" + (" # SKIP python3-onnx is not installed" if onnx.returncode else ""),
+                        [] if onnx.returncode else compare_published(anemone, folder)))
         image = os.path.join(folder, "convolutions.hwx")
         done = command(anemone, "inspect", image, "--json")
         results.append(("inspect reads an image", [done.stderr] if done.returncode or '"hwx"' not in done.stdout else []))

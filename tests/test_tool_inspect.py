@@ -26,8 +26,8 @@ class Rig:
     def run(self, *words):
         return subprocess.run([self.anemone, *words], capture_output=True, text=True, check=False, env=self.environment)
 
-    def inspect(self, path):
-        done = self.run("inspect", path, "--json")
+    def inspect(self, path, *words):
+        done = self.run("inspect", path, "--json", *words)
         return json.loads(done.stdout) if not done.returncode else {"error": done.stderr}
 
     def write(self, name, text):
@@ -97,6 +97,7 @@ def bundle(rig):
 def wrong(rig):
     broken = rig.write("broken.mil", "program(1.3)\n{ nothing")
     cases = (((broken,), 1, "broken.mil: "), ((os.path.join(rig.folder, "none.onnx"),), 1, "none.onnx"), ((small(rig), "--listing"), 2, "--listing"),
+             ((os.path.join(rig.folder, "none.hwx"), "--shape", "x=1"), 2, "ONNX"),
              ((rig.write("text.onnx", "hello"),), 1, "text.onnx: "))
     problems = []
     for words, status, said in cases:
@@ -117,6 +118,13 @@ def published(rig, root):
             problems.append(f"{name}: {found.get('parameters')} {found.get('macs')} {found.get('error')}")
         if found.get("ports", [{}])[0].get("shape") != [1, 3, 224, 224] or found["ports"][1]["shape"] != [1, 1000]:
             problems.append(f"{name}: {found.get('ports')}")
+    subprocess.run([os.path.join(root, "scripts", "make-networks"), rig.folder, "squeezenet", "--symbolic"], capture_output=True, check=True)
+    path = os.path.join(rig.folder, "squeezenet.onnx")
+    if "error" not in rig.inspect(path):
+        problems.append("an open shape is not refused")
+    found = rig.inspect(path, "--shape", "x=2,3,224,224")
+    if round(found.get("macs", 0) / 1e9, 1) != 0.7 or found["ports"][0]["shape"] != [2, 3, 224, 224]:
+        problems.append(f"two pictures: {found}")
     return problems
 
 

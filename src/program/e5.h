@@ -25,7 +25,8 @@
  * there until the end of the request, or until another record writes over it.
  */
 enum pr_e5_place { PR_E5_NONE, PR_E5_PORT, PR_E5_INTERMEDIATE, PR_E5_CONSTANT, PR_E5_L2 };
-#define PR_E5_L2_ALIGN 16u
+#define PR_E5_L2_ALIGN   16u
+#define PR_E5_L2_STAGING 0x40000u /* from address 0: for operands that pass by DMA, not for results; chosen */
 
 struct pr_e5_operand {
     uint32_t place;                    /* enum pr_e5_place */

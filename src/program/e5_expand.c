@@ -15,7 +15,7 @@
 /* What every known descriptor of such a task has in fields that this model does not act on. */
 enum { FMT_MODE = 1, TRUNCATE = 3, INTERLEAVE_PLANAR = 1, SOURCES_ONE = 1, SOURCES_TWO = 3 };
 enum { SOURCES_SECOND = 2 }; /* source 2 by DMA, source 1 in L2 */
-enum { HINT_SOURCE = 2, HINT_RESULT = 3, HINT_KERNEL = 2, BINARY_POINT_FP16 = 0x1c, PALETTE_IDLE = 8 };
+enum { BINARY_POINT_FP16 = 0x1c };
 enum { DEPENDENT_NEURAL = 1, DEPENDENT_PLANAR = 2 };
 enum { W, H, C, G }; /* places in a record's extents */
 
@@ -222,8 +222,6 @@ static void write_sources(struct pr_e5_expander *x)
     const struct pr_e5_record *r = x->record;
 
     put_field(x, PR_F_IN_FMT, PR_CODE_FP16);
-    put_field(x, PR_F_SRC_HINT, HINT_SOURCE);
-    put_field(x, PR_F_SRC2_HINT, HINT_SOURCE);
     put_field(x, PR_F_SRC_INTERLEAVE, INTERLEAVE_PLANAR);
     put_field(x, PR_F_SOURCE_DMA_INTERLEAVE, INTERLEAVE_PLANAR);
     if (in_l2(&r->src[0]))
@@ -247,7 +245,6 @@ static void write_result(struct pr_e5_expander *x)
     put_field(x, PR_F_OUT_FMT, PR_CODE_FP16);
     put_field(x, PR_F_RESULT_DMA_FMT, PR_STAGING_FP16);
     put_field(x, PR_F_RESULT_DMA_INTERLEAVE, interleave);
-    put_field(x, PR_F_DST_HINT, HINT_RESULT);
     if (in_l2(y)) {
         put_field(x, PR_F_RESULT_TYPE, PR_TYPE_RESIDENT);
         put_field(x, PR_F_L2_RESULT_BASE, y->offset >> 4);
@@ -343,7 +340,6 @@ static void write_kernel(struct pr_e5_expander *x)
     put_field(x, PR_F_KDMA_LOAD, 1);
     for (uint32_t e = 0; e < engines; e++) {
         pr_image_put_at(&x->image, PR_F_COEFF_EN, e, 1);
-        pr_image_put_at(&x->image, PR_F_COEFF_HINT, e, HINT_KERNEL);
         pr_image_put_at(&x->image, PR_F_COEFF_ADDR, e,
                         (r->kernel + (weights ? e * r->kernel_bytes : 0)) >> 6);
         pr_image_put_at(&x->image, PR_F_COEFF_BYTES, e, r->kernel_bytes >> 6);
@@ -376,12 +372,10 @@ static void write_neural(struct pr_e5_expander *x)
     put_field(x, PR_F_UNICAST_CIN, unicast ? unicast : 1);
     put_field(x, PR_F_ELEM_MULT, r->kind == PR_E5_PRODUCT);
     put_field(x, PR_F_PADDING_MODE, r->kind == PR_E5_MAX ? PR_PADDING_LOWEST : 0);
-    put_field(x, PR_F_PALETTIZED_BITS, PALETTE_IDLE);
     put_field(x, PR_F_OP_MODE, op_mode((enum pr_e5_kind)r->kind));
     put_field(x, PR_F_KERNEL_MODE, !pr_e5_has_weights(r));
     put_field(x, PR_F_BIAS_MODE, (r->flags & PR_E5_BIAS) != 0);
     put_field(x, PR_F_BINARY_POINT, BINARY_POINT_FP16);
-    put_field(x, PR_F_MAC_BIT20, 1);
     put_field(x, PR_F_NONLINEAR_MODE,
               r->flags & PR_E5_TABLE  ? PR_NL_TABLE
               : r->flags & PR_E5_RELU ? PR_NL_RELU
@@ -486,6 +480,7 @@ static bool expand(struct pr_e5_expander *x, uint8_t words[PR_TD_WORDS_FULL * 4]
 
     if (!pr_e5_check_record(x) || !place_operands(x, span))
         return false;
+    pr_e5_fill_strides(x->record);
     write_extents(x);
     write_convolution(x);
     write_sources(x);
@@ -495,6 +490,7 @@ static bool expand(struct pr_e5_expander *x, uint8_t words[PR_TD_WORDS_FULL * 4]
     else
         write_planar(x);
     write_chain(x);
+    pr_e5_write_hints(x);
     pr_td_write(&x->head, &x->image, words);
     if (!pr_td_read(words, PR_TD_WORDS_FULL, &td, x->problem) || !pr_td_explained(&td, x->problem) ||
         !pr_task_decode(&td, &x->image, &task, x->problem)) {

@@ -28,6 +28,10 @@ bool pr_e5_wrong(const struct pr_e5_expander *x, const char *what);
  * is judged on the decoded task.
  */
 bool pr_e5_check_record(const struct pr_e5_expander *x);
+/* Gives strides along axes of length 1 a value; before anything is written. */
+void pr_e5_fill_strides(struct pr_e5_record *record);
+/* What has no effect in this model; after everything else is written. */
+void pr_e5_write_hints(struct pr_e5_expander *x);
 
 static inline bool pr_e5_is_neural(const struct pr_e5_record *r)
 {

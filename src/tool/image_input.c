@@ -222,13 +222,12 @@ static int fill(const struct tool_framing *framing, const uint8_t *bytes, size_t
     float *number = NULL;
     int status = tool_picture_decode(bytes, size, &picture, error);
 
-    if (!status)
-        number = base_alloc_array(port->elements, sizeof(*number));
-    if (!status && !number)
-        status = base_fail(error, ENOMEM, "there is no memory for its numbers.");
-    if (!status)
-        status = tool_picture_frame(&picture, framing, number, error);
     if (!status) {
+        number = base_alloc_array(port->elements, sizeof(*number));
+        status = number ? tool_picture_frame(&picture, framing, number, error)
+                        : base_fail(error, ENOMEM, "there is no memory for its numbers.");
+    }
+    if (!status && number) {
         if (is_integer(port))
             round_all(port, number);
         status = tool_convert(port->type, port->data, TOOL_FP32, number, port->elements, error);

@@ -11,6 +11,7 @@
 #include "program/hwx.h"
 #include "listing/listing.h"
 #include "protocol/dump.h"
+#include "tool/binding.h"
 #include "tool/descriptor.h"
 #include "tool/dump.h"
 #include "tool/firmware.h"
@@ -37,7 +38,7 @@ const char tool_inspect_help[] =
     "  --words N        its first descriptor has N words: td_size / 4. Without it the size is found\n"
     "                   by the records, which must be whole\n"
     "  --descriptors N  look at the first N only\n"
-    "  --recursive      of a folder, also the files in the folders below\n"
+    "  --recursive      of a folder, also the files in the folders below\n" TOOL_BINDINGS_HELP
     "  --json           ports, buffers and descriptors, or the rows of a folder, as JSON\n\n"
     "  anemone inspect relu.hwx\n"
     "  anemone inspect net.onnx\n"
@@ -265,17 +266,18 @@ static int inspect_file(const char *path, bool listing, const struct tool_folder
 }
 
 /* A model, or what was made of it. */
-static int inspect_compiled(const char *path, bool listing, bool as_json)
+static int inspect_compiled(const char *path, bool listing, bool as_json,
+                            const struct tool_bindings *bindings)
 {
     if (listing) {
         tool_say("%s: --listing takes a program; `anemone compile --hwx` makes one.", path);
         return TOOL_USAGE;
     }
-    return tool_inspect_is_model(path) ? tool_inspect_model(path, as_json)
+    return tool_inspect_is_model(path) ? tool_inspect_model(path, bindings->row, bindings->count, as_json)
                                        : tool_inspect_bundle(path, as_json);
 }
 
-int tool_inspect(int argc, char **argv)
+static int inspect(int argc, char **argv, struct tool_bindings *bindings)
 {
     const char *words = NULL, *descriptors = NULL, *path;
     struct tool_folder how = {.tasks = true};
@@ -289,7 +291,7 @@ int tool_inspect(int argc, char **argv)
                                           {0}};
     unsigned count;
 
-    if (!tool_words(argc, argv, options, &path, 1, &count))
+    if (!tool_bindings_take(&argc, argv, bindings) || !tool_words(argc, argv, options, &path, 1, &count))
         return TOOL_USAGE;
     if (count != 1) {
         fputs(tool_inspect_help, stderr);
@@ -298,7 +300,11 @@ int tool_inspect(int argc, char **argv)
     if (!tool_asked_read(&how.asked, words, descriptors))
         return TOOL_USAGE;
     if (!how.asked.raw && (tool_inspect_is_model(path) || (!how.recursive && tool_inspect_is_bundle(path))))
-        return inspect_compiled(path, listing, how.as_json);
+        return inspect_compiled(path, listing, how.as_json, bindings);
+    if (bindings->count) {
+        tool_say("%s: --shape and --bind are about the inputs of an ONNX model.", path);
+        return TOOL_USAGE;
+    }
     if (!tool_folder_is(path))
         return inspect_file(path, listing, &how);
     if (listing) {
@@ -306,4 +312,13 @@ int tool_inspect(int argc, char **argv)
         return TOOL_USAGE;
     }
     return tool_folder_check(path, &how);
+}
+
+int tool_inspect(int argc, char **argv)
+{
+    static struct tool_bindings bindings; /* too large for a stack; the command has one thread */
+    int status = inspect(argc, argv, &bindings);
+
+    tool_bindings_release(&bindings);
+    return status;
 }

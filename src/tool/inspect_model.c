@@ -172,13 +172,14 @@ static void print_text(const struct model *model, const char *path)
     printf("MACs        %" PRIu64 "\n", model->count.macs);
 }
 
-int tool_inspect_model(const char *path, bool as_json)
+int tool_inspect_model(const char *path, const struct cc_binding *bindings, uint32_t binding_count,
+                       bool as_json)
 {
     struct base_error error = {{0}};
     struct model model = {0};
     bool good = false;
 
-    if (cc_model_read(path, NULL, 0, &model.graph, &error)) {
+    if (cc_model_read(path, bindings, binding_count, &model.graph, &error)) {
         tool_say("%s", error.text);
         return TOOL_FAILURE;
     }

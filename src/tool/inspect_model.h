@@ -5,10 +5,13 @@
 
 #include <stdbool.h>
 
+#include "compiler/onnx/onnx.h"
+
 /* A name that ends in .mil or .onnx. */
 bool tool_inspect_is_model(const char *path);
 /* Ports, nodes by kind, parameters, MACs; an exit status. */
-int tool_inspect_model(const char *path, bool as_json);
+int tool_inspect_model(const char *path, const struct cc_binding *bindings, uint32_t binding_count,
+                       bool as_json);
 
 /* A folder with a manifest. */
 bool tool_inspect_is_bundle(const char *path);

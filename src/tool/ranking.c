@@ -187,8 +187,8 @@ void tool_ranking_print(const struct tool_ranking *ranking)
     for (unsigned i = 0; i < ranking->count; i++) {
         const struct tool_class *row = &ranking->row[i];
 
-        printf("%6.2f %%  %s  %5u  %s\n", 100 * row->share, tool_ranking_bar(row->share, BAR_CELLS, bar),
-               row->index, row->label ? row->label : "");
+        printf("%6.2f %%  %s  %5u%s%s\n", 100 * row->share, tool_ranking_bar(row->share, BAR_CELLS, bar),
+               row->index, row->label ? "  " : "", row->label ? row->label : "");
     }
 }
 

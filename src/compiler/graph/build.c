@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "compiler/half.h"
 
 enum { NAME_BYTES = 160 };
 
@@ -35,6 +34,7 @@ static uint32_t add(struct cc_build *b, const struct cc_op *op, const struct cc_
 {
     char name[NAME_BYTES];
     int value, number;
+    bool folded;
 
     next_name(b, name);
     value = cc_graph_add_value(b->graph, name, shape->type, shape->rank, shape->dim);
@@ -53,6 +53,8 @@ static uint32_t add(struct cc_build *b, const struct cc_op *op, const struct cc_
     memcpy(b->graph->op[number].input, op->input, op->inputs * sizeof(op->input[0]));
     b->graph->op[number].output = (uint32_t)value;
     b->graph->op[number].a = op->a;
+    if (b->fold)
+        b->status = b->fold(b->graph, (uint32_t)number, &folded, b->error);
     return (uint32_t)value;
 }
 
@@ -271,20 +273,4 @@ int cc_build_refuse(struct cc_build *b, const char *format, ...)
         snprintf(where, sizeof(where), "Line %u, column %u: ", b->line, b->column);
     return b->status = base_fail(b->error, EINVAL, "%s%s `%.64s`: %s.", where,
                                  origin ? origin->kind : "Operation", origin ? origin->name : b->name, text);
-}
-
-double cc_value_number(const struct cc_value *value, uint64_t i)
-{
-    const uint8_t *at = (const uint8_t *)value->data + i * cc_type_bytes(value->type);
-    uint16_t half;
-    int32_t whole;
-    float single;
-
-    switch (value->type) {
-    case CC_FP16: memcpy(&half, at, sizeof(half)); return (double)cc_float_of_half(half);
-    case CC_FP32: memcpy(&single, at, sizeof(single)); return (double)single;
-    case CC_INT32: memcpy(&whole, at, sizeof(whole)); return whole;
-    case CC_BOOL: return *at != 0;
-    }
-    return 0;
 }

@@ -9,12 +9,16 @@
 
 #include "compiler/graph/graph.h"
 
+/* Makes a constant of an operation on constants, if it can (cc_eval_fold). */
+typedef int cc_build_fold(struct cc_graph *graph, uint32_t number, bool *folded, struct base_error *error);
+
 struct cc_build {
     struct cc_graph *graph;
     const char *name;      /* of what is built; a value's name is this and a number */
     unsigned line, column; /* of the operations */
     uint32_t origin;       /* of the operations: number + 1; 0: none */
     uint32_t made;
+    cc_build_fold *fold; /* NULL: operations on constants stay */
     int status; /* 0, or the negative errno of the first failure */
     struct base_error *error;
 };
@@ -55,7 +59,5 @@ void cc_build_name(struct cc_build *b, uint32_t value, const char *name);
 int cc_build_refuse(struct cc_build *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 const struct cc_value *cc_build_value(const struct cc_build *b, uint32_t value);
-/* Element i of a constant of any type, as a double. */
-double cc_value_number(const struct cc_value *value, uint64_t i);
 
 #endif

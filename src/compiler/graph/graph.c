@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "compiler/half.h"
 
 #define VALUES_MAX (1u << 22) /* indices stay far from the ends of their types */
 
@@ -85,6 +86,22 @@ size_t cc_shape_bytes(enum cc_type type, uint32_t rank, const uint32_t *dims)
 uint64_t cc_value_elements(const struct cc_value *value)
 {
     return value->bytes / cc_type_bytes(value->type);
+}
+
+double cc_value_number(const struct cc_value *value, uint64_t i)
+{
+    const uint8_t *at = (const uint8_t *)value->data + i * cc_type_bytes(value->type);
+    uint16_t half;
+    int32_t whole;
+    float single;
+
+    switch (value->type) {
+    case CC_FP16: memcpy(&half, at, sizeof(half)); return (double)cc_float_of_half(half);
+    case CC_FP32: memcpy(&single, at, sizeof(single)); return (double)single;
+    case CC_INT32: memcpy(&whole, at, sizeof(whole)); return whole;
+    case CC_BOOL: return *at != 0;
+    }
+    return 0;
 }
 
 struct cc_graph *cc_graph_create(void)

@@ -47,9 +47,9 @@ enum cc_type { CC_FP16, CC_FP32, CC_INT32, CC_BOOL };
  * SOFTPLUS_PARAMETRIC weight[channel] log(1 + e^(bias[channel] x)); MOD x - y floor(x / y). A channel is an
  * index of axis 1.
  *
- * Comparisons and LOGICAL_* give CC_BOOL, which only CAST, SELECT and LOGICAL_* take and which is never an
- * input, an output or a constant. The engine has no such type: a bool is an fp16 value of 0.0 or 1.0, so
- * that a CAST of it to fp16 or fp32 is an alias. SELECT is (cond, a, b), all three broadcast; the two
+ * Comparisons and LOGICAL_* give CC_BOOL, which only CAST, SELECT, LOGICAL_* and layout operations take and
+ * which is never an input or an output. The engine has no such type: a bool is an fp16 value of 0.0 or 1.0,
+ * so that a CAST of it to fp16 or fp32 is an alias. SELECT is (cond, a, b), all three broadcast; the two
  * branches are fp.
  *
  * REDUCE_L2_NORM sqrt(sum x^2), REDUCE_SUM_SQUARE sum x^2, REDUCE_L1_NORM sum |x|, REDUCE_LOG_SUM log(sum
@@ -365,6 +365,8 @@ size_t cc_type_bytes(enum cc_type type);
 const char *cc_type_name(enum cc_type type); /* "fp16", ... as MIL writes them */
 
 uint64_t cc_value_elements(const struct cc_value *value);
+/* Element i of a constant of any type, as a double. */
+double cc_value_number(const struct cc_value *value, uint64_t i);
 
 /*
  * mil/mil.c: MIL text (program 1.0 to 1.3) into a graph. `folder` is the value of @model_path; weight files

@@ -5,7 +5,6 @@
  * refused.
  */
 #include "base/alloc.h"
-#include "compiler/graph/build.h"
 #include "compiler/half.h"
 #include "compiler/lower/operand.h"
 #include "compiler/lower/pass.h"

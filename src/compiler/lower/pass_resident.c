@@ -17,9 +17,8 @@
 #include "compiler/lower/pass.h"
 #include "program/td_codes.h"
 
-/* Sources and results that pass by DMA need room in L2, too (chosen: 256 KiB, from address 0). */
-enum { STAGING_BYTES = 0x40000 };
-enum { RESIDENT_BYTES = PR_L2_BYTES - STAGING_BYTES };
+/* Sources and results that pass by DMA need room in L2, too. */
+enum { RESIDENT_BYTES = PR_L2_BYTES - PR_E5_L2_STAGING };
 enum { AXES = 4 }; /* of an access, without the one whose elements are contiguous */
 
 /* How a record reaches an operand. */
@@ -191,7 +190,7 @@ static int settle(struct residence *x, uint32_t number)
         cc_arena_remove(&x->arena, other);
     }
     home->resident = true;
-    home->address = STAGING_BYTES + (uint32_t)tenant.offset;
+    home->address = PR_E5_L2_STAGING + (uint32_t)tenant.offset;
     return cc_arena_add(x->l, &x->arena, &tenant);
 }
 

@@ -19,7 +19,7 @@
 #include "compiler/lower/operand.h"
 #include "compiler/lower/pass.h"
 
-#define WORKING_SET PR_L2_BYTES
+#define WORKING_SET (PR_L2_BYTES - PR_E5_L2_STAGING)
 #define NONE        UINT32_MAX
 
 /* An operation that gets records. */
@@ -61,11 +61,14 @@ static uint32_t node_of_value(const struct schedule *s, uint32_t value)
     return producer ? s->of_step[producer - 1] : NONE;
 }
 
+/* Bytes in L2: rows begin on 16 bytes there. */
 static uint64_t bytes_of(const struct cc_lowering *l, uint32_t value)
 {
     struct cc_layout layout;
 
-    return cc_layout_of(l, value, &layout) ? cc_value_of(l, value)->bytes : layout.bytes;
+    if (cc_layout_of(l, value, &layout))
+        return cc_value_of(l, value)->bytes;
+    return layout.bytes / layout.row * pr_round_up((uint64_t)layout.w * CC_ELEMENT, PR_E5_L2_ALIGN);
 }
 
 static int make_arrays(struct schedule *s)

@@ -302,3 +302,22 @@ int cc_mil_axes(struct cc_mil *mil, struct cc_mil_call *call, const char *name, 
     *axes = mask;
     return 0;
 }
+
+int cc_mil_number(struct cc_mil *mil, struct cc_mil_call *call, const char *name, float *value)
+{
+    struct cc_mil_argument *given = cc_mil_given(call, name);
+    const struct cc_mil_symbol *symbol;
+    const int32_t *list;
+    uint32_t count;
+    int status;
+
+    if (!given || given->items)
+        return cc_mil_float(mil, call, name, value);
+    symbol = given->symbol ? &mil->symbol[given->symbol - 1] : &given->constant;
+    if (symbol->literal.type.scalar != CC_MIL_INT32)
+        return cc_mil_float(mil, call, name, value);
+    status = cc_mil_list(mil, call, name, &list, &count);
+    if (!status && count == 1)
+        *value = (float)list[0];
+    return status;
+}

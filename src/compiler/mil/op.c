@@ -20,7 +20,7 @@ static const struct operation {
     const char *name;
     enum cc_op_kind kind;
     cc_mil_taker *take;
-    const char *arguments[10]; /* and NULL */
+    const char *arguments[12]; /* a NULL behind the last */
 } operations[] = {
     {"add", CC_OP_ADD, cc_mil_take_binary, {"x", "y"}},
     {"sub", CC_OP_SUB, cc_mil_take_binary, {"x", "y"}},
@@ -139,6 +139,44 @@ static const struct operation {
     {"tile", CC_OP_TILE, cc_mil_take_tile, {"x", "reps"}},
     {"concat", CC_OP_CONCAT, cc_mil_take_concat, {"values", "axis", "interleave"}},
     {"stack", CC_OP_STACK, cc_mil_take_stack, {"values", "axis"}},
+    {"pad", CC_OP_PAD, cc_mil_take_pad, {"x", "pad", "mode", "constant_val"}},
+    {"upsample_nearest_neighbor",
+     CC_OP_RESIZE,
+     cc_mil_take_upsample_nearest,
+     {"x", "scale_factor_height", "scale_factor_width"}},
+    {"upsample_bilinear",
+     CC_OP_RESIZE,
+     cc_mil_take_upsample_bilinear,
+     {"x", "scale_factor_height", "scale_factor_width", "align_corners", "half_pixel_centers"}},
+    {"resize_nearest_neighbor",
+     CC_OP_RESIZE,
+     cc_mil_take_resize_nearest,
+     {"x", "target_size_height", "target_size_width"}},
+    {"resize_bilinear",
+     CC_OP_RESIZE,
+     cc_mil_take_resize_bilinear,
+     {"x", "target_size_height", "target_size_width", "sampling_mode"}},
+    {"resize",
+     CC_OP_RESIZE,
+     cc_mil_take_resize,
+     {"x", "shape", "resized_dims", "interpolation_mode", "sampling_mode"}},
+    {"depth_to_space", CC_OP_DEPTH_TO_SPACE, cc_mil_take_depth, {"x", "block_size"}},
+    {"space_to_depth", CC_OP_SPACE_TO_DEPTH, cc_mil_take_depth, {"x", "block_size"}},
+    {"pixel_shuffle", CC_OP_DEPTH_TO_SPACE, cc_mil_take_pixel_shuffle, {"x", "upscale_factor"}},
+    {"pixel_unshuffle", CC_OP_SPACE_TO_DEPTH, cc_mil_take_pixel_unshuffle, {"x", "downscale_factor"}},
+    {"batch_to_space", CC_OP_BATCH_TO_SPACE, cc_mil_take_batch, {"x", "block_shape", "crops"}},
+    {"space_to_batch", CC_OP_SPACE_TO_BATCH, cc_mil_take_batch, {"x", "block_shape", "paddings"}},
+    {"reverse", CC_OP_REVERSE, cc_mil_take_reverse, {"x", "axes"}},
+    {"gather", CC_OP_GATHER, cc_mil_take_gather, {"x", "indices", "axis", "batch_dims", "validate_indices"}},
+    {"cumsum", CC_OP_CUMSUM, cc_mil_take_cumsum, {"x", "axis", "exclusive", "reverse"}},
+    {"crop", CC_OP_SLICE_BY_SIZE, cc_mil_take_crop, {"x", "crop_height", "crop_width"}},
+    {"flatten2d", CC_OP_RESHAPE, cc_mil_take_flatten2d, {"x", "axis"}},
+    {"sliding_windows", CC_OP_GATHER, cc_mil_take_windows, {"x", "axis", "size", "stride"}},
+    {"band_part", CC_OP_SELECT, cc_mil_take_band_part, {"x", "lower", "upper"}},
+    {"fill", CC_OP_CONST, cc_mil_take_fill, {"shape", "value"}},
+    {"fill_like", CC_OP_CONST, cc_mil_take_fill_like, {"ref_tensor", "value"}},
+    {"range_1d", CC_OP_CONST, cc_mil_take_range, {"start", "end", "step"}},
+    {"shape", CC_OP_CONST, cc_mil_take_shape, {"x"}},
     {"split", CC_OP_SLICE_BY_SIZE, cc_mil_take_split, {"x", "axis", "num_splits", "split_sizes"}},
     {"cast", CC_OP_CAST, cc_mil_take_cast, {"x", "dtype"}},
     {"identity", CC_OP_CAST, cc_mil_take_identity, {"x"}},
@@ -354,12 +392,12 @@ static bool is_constant(const struct cc_mil *mil, const struct cc_mil_draft *dra
 static int check_type(struct cc_mil *mil, const struct cc_mil_call *call, const struct operation *operation,
                       const struct cc_mil_draft *draft)
 {
-    bool boolean = call->type.scalar == CC_MIL_BOOL && cc_op_gives_bool(operation->kind);
+    enum cc_mil_scalar scalar = call->type.scalar;
     bool constant = is_constant(mil, draft);
     struct base_error limit;
 
-    if (call->type.scalar != CC_MIL_FP16 && call->type.scalar != CC_MIL_FP32 && !boolean &&
-        (!constant || call->type.scalar > CC_MIL_BOOL))
+    /* Whether it gives a bool is the operation's rule: layout operations move them. */
+    if (scalar > CC_MIL_BOOL || (scalar == CC_MIL_INT32 && !constant))
         return cc_mil_fail(mil, &call->type_at, EINVAL, "%s is declared to give %s, expected %s.",
                            operation->name, cc_mil_type_text(&call->type).text,
                            cc_op_gives_bool(operation->kind) ? "bool" : "fp16 or fp32");

@@ -37,6 +37,14 @@ cc_mil_taker cc_mil_take_reduce, cc_mil_take_softmax, cc_mil_take_l2_norm, cc_mi
 cc_mil_taker cc_mil_take_transpose, cc_mil_take_reshape, cc_mil_take_expand_dims, cc_mil_take_squeeze,
     cc_mil_take_slice_by_index, cc_mil_take_slice_by_size, cc_mil_take_tile, cc_mil_take_concat,
     cc_mil_take_stack, cc_mil_take_split;
+/* op_space.c */
+cc_mil_taker cc_mil_take_pad, cc_mil_take_upsample_nearest, cc_mil_take_upsample_bilinear,
+    cc_mil_take_resize_nearest, cc_mil_take_resize_bilinear, cc_mil_take_resize, cc_mil_take_depth,
+    cc_mil_take_pixel_shuffle, cc_mil_take_pixel_unshuffle, cc_mil_take_batch, cc_mil_take_reverse,
+    cc_mil_take_gather, cc_mil_take_windows, cc_mil_take_cumsum, cc_mil_take_crop, cc_mil_take_flatten2d;
+/* op_fill.c */
+cc_mil_taker cc_mil_take_fill, cc_mil_take_fill_like, cc_mil_take_range, cc_mil_take_shape,
+    cc_mil_take_band_part;
 
 /* op.c: inserts a height of 1 into the draft's operands [N, C, W]. */
 int cc_mil_insert_height(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft);
@@ -70,6 +78,8 @@ int cc_mil_list(struct cc_mil *mil, struct cc_mil_call *call, const char *name, 
 /* Exactly `count` booleans, as a mask. */
 int cc_mil_mask(struct cc_mil *mil, struct cc_mil_call *call, const char *name, uint32_t count,
                 uint32_t *mask);
+/* A number, which may be int32 too. */
+int cc_mil_number(struct cc_mil *mil, struct cc_mil_call *call, const char *name, float *value);
 /* Axes of this rank, negative ones from its end: one that is needed, and a list that may be absent. */
 int cc_mil_axis(struct cc_mil *mil, struct cc_mil_call *call, const char *name, uint32_t rank,
                 uint32_t *axis);

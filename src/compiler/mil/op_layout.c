@@ -10,6 +10,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "compiler/graph/build.h"
+
 /* As many numbers as x has axes, or a refusal. */
 static int take_per_axis(struct cc_mil *mil, struct cc_mil_call *call, const char *name, uint32_t rank,
                          const int32_t **values)
@@ -154,47 +157,81 @@ static int take_begin(struct cc_mil *mil, struct cc_mil_call *call, uint32_t len
     return 0;
 }
 
-static int check_strides(struct cc_mil *mil, struct cc_mil_call *call, uint32_t rank)
+/* How one axis is sliced, as the text has it. */
+struct range {
+    int32_t begin, end, stride;
+    bool from_start, to_end, one; /* masks: begin and end are left out; one element */
+};
+
+/*
+ * Numpy's slices: an end beyond the axis is its end. With a negative stride the elements are those of a slice
+ * in the opposite order, which is *turned.
+ */
+static int take_range(struct cc_mil *mil, struct cc_mil_call *call, uint32_t length, const struct range *r,
+                      struct cc_attributes *a, uint32_t axis, bool *turned)
 {
-    const int32_t *stride;
+    int64_t step = r->stride < 0 ? -(int64_t)r->stride : r->stride, stop, count;
+    uint32_t begin = r->stride < 0 ? length - 1 : 0;
     int status;
 
-    if (!cc_mil_given(call, "stride"))
-        return 0;
-    if ((status = take_per_axis(mil, call, "stride", rank, &stride)))
+    if (step == 0)
+        return cc_mil_wrong(mil, call, "stride", EINVAL, "has 0 on axis %u", axis);
+    if (!r->from_start && (status = take_begin(mil, call, length, r->begin, &begin)))
         return status;
-    for (uint32_t i = 0; i < rank; i++)
-        if (stride[i] != 1)
-            return cc_mil_wrong(mil, call, "stride", EOPNOTSUPP,
-                                "has %" PRId32 " on axis %u; this compiler supports only stride 1", stride[i],
-                                i);
-    return 0;
-}
-
-/* Numpy's slices: an end beyond the axis is its end. */
-static int take_range(struct cc_mil *mil, struct cc_mil_call *call, uint32_t length, int32_t end,
-                      uint32_t begin, uint32_t *size)
-{
-    int64_t stop = end < 0 ? (int64_t)end + length : end;
-
-    if (stop > length)
-        stop = length;
-    if (stop <= begin)
+    stop = r->end < 0 ? (int64_t)r->end + length : r->end;
+    if (r->to_end)
+        stop = r->stride < 0 ? -1 : (int64_t)length;
+    stop = stop > length ? length : stop < -1 ? -1 : stop;
+    count = r->one ? 1 : ((r->stride < 0 ? begin - stop : stop - (int64_t)begin) + step - 1) / step;
+    if (count < 1)
         return cc_mil_wrong(mil, call, "end", EINVAL,
                             "has %" PRId32
                             " for an axis of length %u that begins at %u: empty tensors do not exist on this "
                             "engine",
-                            end, length, begin);
-    *size = (uint32_t)stop - begin;
+                            r->end, length, begin);
+    *turned = r->stride < 0 && count > 1;
+    a->begin[axis] = *turned ? (uint32_t)(begin - (count - 1) * step) : begin;
+    a->size[axis] = (uint32_t)count;
+    a->step[axis] = count > 1 && step > 1 ? (uint32_t)step : 0;
     return 0;
+}
+
+/* Adds an operation before the one that the call becomes. */
+static int add_before(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
+{
+    char *name = cc_mil_token_copy(&call->result);
+    struct cc_build b = {.graph = mil->graph,
+                         .name = name,
+                         .line = call->operation.line,
+                         .column = call->operation.column,
+                         .origin = mil->origin,
+                         .error = mil->error};
+
+    if (!name)
+        return cc_mil_no_memory(mil);
+    draft->input[0] = cc_build_op(&b, draft->kind, draft->inputs, draft->input, &draft->a);
+    draft->inputs = 1;
+    base_free(name);
+    return b.status;
+}
+
+/* The axes of a slice that are left without those that it removes. */
+static uint32_t without(uint32_t axes, uint32_t removed)
+{
+    uint32_t kept = 0, place = 0;
+
+    for (uint32_t i = 0; i < CC_RANK_MAX; i++)
+        if (!(removed >> i & 1))
+            kept |= (axes >> i & 1) << place++;
+    return kept;
 }
 
 int cc_mil_take_slice_by_index(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
 {
     struct cc_attributes *a = &draft->a;
-    uint32_t from_start, to_end;
+    uint32_t from_start, to_end, turned = 0;
     const struct cc_value *x;
-    const int32_t *begin, *end;
+    const int32_t *begin, *end, *stride = NULL;
     int status = cc_mil_operand(mil, call, "x", draft);
 
     if (status)
@@ -202,22 +239,26 @@ int cc_mil_take_slice_by_index(struct cc_mil *mil, struct cc_mil_call *call, str
     x = cc_mil_first(mil, draft);
     if ((status = take_per_axis(mil, call, "begin", x->rank, &begin)) ||
         (status = take_per_axis(mil, call, "end", x->rank, &end)) ||
-        (status = check_strides(mil, call, x->rank)) ||
+        (cc_mil_given(call, "stride") && (status = take_per_axis(mil, call, "stride", x->rank, &stride))) ||
         (status = cc_mil_mask(mil, call, "begin_mask", x->rank, &from_start)) ||
         (status = cc_mil_mask(mil, call, "end_mask", x->rank, &to_end)) ||
         (status = cc_mil_mask(mil, call, "squeeze_mask", x->rank, &a->axes)))
         return status;
-    for (uint32_t i = 0; i < x->rank; i++) {
-        uint32_t length = x->dim[i];
+    for (uint32_t i = 0; i < x->rank && !status; i++) {
+        struct range r = {begin[i],        end[i],          stride ? stride[i] : 1, from_start >> i & 1,
+                          to_end >> i & 1, a->axes >> i & 1};
+        bool turn = false;
 
-        if (!(from_start >> i & 1) && (status = take_begin(mil, call, length, begin[i], &a->begin[i])))
-            return status;
-        a->size[i] = a->axes >> i & 1 ? 1 : length - a->begin[i];
-        if (!(to_end >> i & 1) && !(a->axes >> i & 1) &&
-            (status = take_range(mil, call, length, end[i], a->begin[i], &a->size[i])))
-            return status;
+        status = take_range(mil, call, x->dim[i], &r, a, i, &turn);
+        turned |= (uint32_t)turn << i;
     }
-    return 0;
+    if (status || !turned)
+        return status;
+    turned = without(turned, a->axes);
+    status = add_before(mil, call, draft);
+    draft->kind = CC_OP_REVERSE;
+    draft->a = (struct cc_attributes){.axes = turned};
+    return status;
 }
 
 int cc_mil_take_slice_by_size(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
@@ -256,17 +297,34 @@ int cc_mil_take_tile(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil
     return cc_mil_ints(mil, call, "reps", cc_mil_first(mil, draft)->rank, 1, PR_CHANNELS_MAX, draft->a.reps);
 }
 
+/* The first element of each, then the second of each: a stack behind the axis, whose two axes are one. */
+static int interleave(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
+{
+    struct cc_mil_type type = type_of(cc_mil_first(mil, draft));
+    uint32_t axis = draft->a.axis;
+    int status;
+
+    if (type.rank == CC_RANK_MAX)
+        return cc_mil_wrong(mil, call, "interleave", EOPNOTSUPP, "is true for rank %u, expected at most %u",
+                            type.rank, CC_RANK_MAX - 1);
+    type.dim[axis] *= draft->inputs;
+    draft->kind = CC_OP_STACK;
+    draft->a.axis = axis + 1;
+    status = add_before(mil, call, draft);
+    draft->kind = CC_OP_RESHAPE;
+    draft->a = (struct cc_attributes){0};
+    return status ? status : cc_mil_declared(mil, call, &type);
+}
+
 int cc_mil_take_concat(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
 {
-    bool interleave = false;
+    bool interleaved = false;
     int status = cc_mil_operands(mil, call, "values", draft);
 
-    if (status || (status = cc_mil_bool(mil, call, "interleave", &interleave)))
+    if (status || (status = cc_mil_bool(mil, call, "interleave", &interleaved)) ||
+        (status = cc_mil_axis(mil, call, "axis", cc_mil_first(mil, draft)->rank, &draft->a.axis)))
         return status;
-    if (interleave)
-        return cc_mil_wrong(mil, call, "interleave", EOPNOTSUPP,
-                            "is true; this compiler supports only false");
-    return cc_mil_axis(mil, call, "axis", cc_mil_first(mil, draft)->rank, &draft->a.axis);
+    return interleaved ? interleave(mil, call, draft) : 0;
 }
 
 int cc_mil_take_stack(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "compiler/onnx/reader.h"
 
 /* Types of attributes, by their numbers in the specification. */
@@ -82,6 +83,7 @@ struct cc_onnx_word cc_onnx_string(const struct cc_onnx_node *n, const char *nam
                  found->s.data ? (const char *)found->s.data : "");
     else
         snprintf(word.text, sizeof(word.text), "%s", otherwise);
+    base_printable_make(word.text, strlen(word.text));
     return word;
 }
 

@@ -208,9 +208,13 @@ static void end_loop(const struct cc_onnx_node *n, const struct loop *loop)
 {
     for (uint32_t i = 0; i < loop->carried; i++)
         cc_onnx_result_value(n, i, &loop->carry[i]);
-    for (uint32_t i = 0; i < loop->collected && !n->b->status; i++) {
-        uint32_t *values = base_alloc_array(loop->round + 1, sizeof(*values));
+    for (uint32_t i = 0; i < loop->collected && !n->b->status && loop->carried + i < n->proto->n_output;
+         i++) {
+        uint32_t *values;
 
+        if (!n->proto->output[loop->carried + i][0])
+            continue;
+        values = base_alloc_array(loop->round + 1, sizeof(*values));
         if (!loop->round)
             cc_build_refuse(n->b, "it has no round, and result %u would be empty", loop->carried + i);
         for (uint32_t k = 0; values && k < loop->round && !n->b->status; k++) {

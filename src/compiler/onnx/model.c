@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/printable.h"
 #include "compiler/onnx/onnx.h"
 
 struct span {
@@ -111,6 +112,51 @@ static void give_back(void *data, void *memory)
     base_free((uint8_t *)memory - BEFORE);
 }
 
+/* Whether a field is there; a member of a union may be another. */
+static bool is_set(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field)
+{
+    const uint8_t *base = (const uint8_t *)message;
+    uint32_t which;
+
+    if (!(field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF))
+        return true;
+    memcpy(&which, base + field->quantifier_offset, sizeof(which));
+    return which == field->id;
+}
+
+static void make_printable(ProtobufCMessage *message);
+
+static void make_member_printable(const ProtobufCFieldDescriptor *field, void *member)
+{
+    if (field->type == PROTOBUF_C_TYPE_STRING && member)
+        base_printable_make(member, strlen(member));
+    if (field->type == PROTOBUF_C_TYPE_MESSAGE && member)
+        make_printable(member);
+}
+
+/* Names become parts of messages and reports. As deep as measure() allows. */
+static void make_printable(ProtobufCMessage *message)
+{
+    for (unsigned i = 0; i < message->descriptor->n_fields; i++) {
+        const ProtobufCFieldDescriptor *field = &message->descriptor->fields[i];
+        uint8_t *at = (uint8_t *)message + field->offset;
+        size_t count = 1;
+        void **member;
+
+        if ((field->type != PROTOBUF_C_TYPE_STRING && field->type != PROTOBUF_C_TYPE_MESSAGE) ||
+            !is_set(message, field))
+            continue;
+        memcpy(&member, at, sizeof(member));
+        if (field->label != PROTOBUF_C_LABEL_REPEATED) {
+            make_member_printable(field, member);
+            continue;
+        }
+        memcpy(&count, (uint8_t *)message + field->quantifier_offset, sizeof(count));
+        for (size_t k = 0; k < count; k++)
+            make_member_printable(field, member[k]);
+    }
+}
+
 int cc_onnx_open(const void *bytes, size_t size, struct cc_onnx_model **opened, struct base_error *error)
 {
     struct span all = {bytes, (const uint8_t *)bytes + size};
@@ -133,6 +179,7 @@ int cc_onnx_open(const void *bytes, size_t size, struct cc_onnx_model **opened, 
                          "times its size and %u MB.",
                          CC_ONNX_MEMORY_FACTOR, CC_ONNX_MEMORY_CONSTANT >> 20);
     }
+    make_printable(&model->file->base);
     *opened = model;
     return 0;
 }

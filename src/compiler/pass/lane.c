@@ -35,7 +35,7 @@ static void turn_order(const struct cc_value *v, uint32_t axis, bool few, uint32
 
 void cc_lane_open(struct cc_build *b, uint32_t x, uint32_t axis, bool few, struct cc_lane *lane)
 {
-    uint32_t perm[CC_RANK_MAX], form[4] = {1, 1, 1, 1}, turned;
+    uint32_t perm[CC_RANK_MAX], form[4] = {1, 1, 1, 1}, turned, given = x;
     struct cc_value v;
 
     *lane = (struct cc_lane){0};
@@ -49,6 +49,7 @@ void cc_lane_open(struct cc_build *b, uint32_t x, uint32_t axis, bool few, struc
     }
     turn_order(&v, axis, few, perm);
     turned = cc_build_transpose(b, x, perm);
+    lane->line = cc_build_value(b, given)->rank == 1;
     lane->rank = v.rank;
     lane->length = v.dim[axis];
     for (uint32_t i = 0; i < v.rank; i++) {
@@ -68,6 +69,8 @@ uint32_t cc_lane_close(struct cc_build *b, const struct cc_lane *lane)
 
     if (b->status)
         return 0;
+    if (lane->line)
+        return cc_build_reshape(b, lane->value, 1, &lane->length);
     memcpy(dim, lane->dim, sizeof(dim));
     dim[lane->place] = lane->length;
     turned = cc_build_reshape(b, lane->value, lane->rank, dim);

@@ -14,6 +14,7 @@ struct cc_lane {
     uint32_t rank, place;       /* of x in its turned order; where the axis is there */
     uint32_t dim[CC_RANK_MAX];  /* of x in its turned order */
     uint32_t back[CC_RANK_MAX]; /* from the turned order to that of x */
+    bool line;                  /* x has this axis alone, and a second one of length 1 here */
 };
 
 /*

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "base/array.h"
+#include "compiler/eval/eval.h"
 #include "compiler/pass/compose.h"
 #include "compiler/pass/passes.h"
 
@@ -16,6 +17,7 @@ static void compose(struct cc_rewrite *r, const struct cc_op *op, bool *done)
     static cc_rewrite_op *const families[] = {cc_compose_elementwise, cc_compose_reduce, cc_compose_layout,
                                               cc_compose_window};
 
+    r->to.fold = cc_eval_fold;
     for (unsigned i = 0; i < BASE_COUNT_OF(families) && !*done && !r->to.status; i++)
         families[i](r, op, done);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "compiler/eval/eval.h"
 #include "compiler/graph/rewrite.h"
 #include "compiler/pass/passes.h"
 
@@ -136,7 +137,8 @@ static void rank_broadcast(struct cc_rewrite *r, struct broadcast *c)
         return;
     }
     for (uint32_t i = 0; i < c->op->inputs && !b->status; i++) {
-        if ((c->fixed && cc_build_value(b, c->input[i])->rank <= 2) || is_single(c->dim[i]))
+        if (cc_build_value(b, c->input[i])->rank < FULL &&
+            ((c->fixed && cc_build_value(b, c->input[i])->rank <= 2) || is_single(c->dim[i])))
             continue; /* a matrix or a number is broadcast to any rank */
         merge(c->dim[i], pair, merged);
         c->input[i] = cc_build_reshape(b, c->input[i], FULL - 1, merged);
@@ -307,6 +309,7 @@ static void rank(struct cc_rewrite *r, const struct cc_op *op, bool *done)
 {
     if (!is_wide(r->from, op))
         return;
+    r->to.fold = cc_eval_fold;
     switch (op->kind) {
 #define X(id, name, inputs) case CC_OP_##id:
         CC_OPS_LAYOUT(X)
@@ -319,6 +322,7 @@ static void rank(struct cc_rewrite *r, const struct cc_op *op, bool *done)
     case CC_OP_SOFTMAX:
     case CC_OP_LOG_SOFTMAX: take_along(r, op, 1u << op->a.axis); break;
     case CC_OP_LAYER_NORM: take_along(r, op, op->a.axes); break;
+    case CC_OP_L2_NORM: /* over all axes but the first: the two behind the second are one as well */
     case CC_OP_INSTANCE_NORM:
     case CC_OP_BATCH_NORM:
     case CC_OP_PRELU:

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The order of the passes. Folding comes first and last: the front ends leave constants behind, and so do the
- * passes. A graph that fails its check after a pass is a defect of that pass, and is reported as one.
+ * passes. Transposes cancel early, so that factors and activations meet their convolution, and late, for what
+ * the composites bring. A graph that fails its check after a pass is a defect of that pass, and is reported as one.
  */
 #include "compiler/pass/passes.h"
 
@@ -14,9 +15,9 @@ static const struct {
     const char *name;
     int (*run)(struct cc_graph **graph, struct base_error *error);
 } passes[] = {
-    {"fold", cc_pass_fold}, {"norm", cc_pass_norm}, {"compose", cc_pass_compose},
-    {"lift", cc_pass_lift}, {"rank", cc_pass_rank}, {"transpose", cc_pass_transpose},
-    {"fold", cc_pass_fold},
+    {"fold", cc_pass_fold}, {"transpose", cc_pass_transpose}, {"fold", cc_pass_fold},
+    {"norm", cc_pass_norm}, {"compose", cc_pass_compose},     {"lift", cc_pass_lift},
+    {"rank", cc_pass_rank}, {"transpose", cc_pass_transpose}, {"fold", cc_pass_fold},
 };
 
 int cc_passes(struct cc_graph **graph, struct base_error *error)

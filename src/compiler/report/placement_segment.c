@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/alloc.h"
 #include "compiler/report/cost.h"
@@ -204,6 +205,12 @@ static uint32_t nearest(const struct cc_placement *p, uint32_t start)
     return 0;
 }
 
+/* Nodes that front ends pass by: the value of their operand is theirs. */
+static bool is_passed_by(const struct cc_row *row)
+{
+    return !row->sources && (!strcasecmp(row->kind, "identity") || !strcasecmp(row->kind, "dropout"));
+}
+
 static void place(struct cc_placement *p, uint32_t number, const struct cc_tally *t)
 {
     struct cc_row *row = &p->row[number];
@@ -217,6 +224,8 @@ static void place(struct cc_placement *p, uint32_t number, const struct cc_tally
     } else if (t->fused) {
         row->where = CC_WHERE_FUSED;
         row->into = t->into;
+    } else if (is_passed_by(row)) {
+        row->where = CC_WHERE_ALIAS;
     } else if (!row->sources || (row->constant && row->live)) {
         row->where = CC_WHERE_FOLDED;
     } else if (!row->live) {

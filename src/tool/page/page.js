@@ -33,14 +33,16 @@ const cut = (text, length) => text.length > length ? text.slice(0, length - 1) +
 const digits = (value, places) => value.toLocaleString("en-US", {minimumFractionDigits: places, maximumFractionDigits: places});
 // An error that is not a finite number is null in the data.
 const small = value => value === null || value === Infinity ? "inf" : value === 0 ? "0" : value.toExponential(2);
+const most = list => list.reduce((a, b) => Math.max(a, b), -Infinity); // of lists that are too long for arguments
+const least = list => list.reduce((a, b) => Math.min(a, b), Infinity);
 const isPort = node => node.where === "input" || node.where === "output";
 
 // ---- What differs between the pages ----
 
-const largest = Math.max(1e-9, ...nodes.map(node => node.cost_us || 0));
+const largest = Math.max(1e-9, most(nodes.map(node => node.cost_us || 0)));
 const policies = data.policies || [];
 const reaching = node => node.errors ? Math.max(...node.errors.map(e => e.output_l2 ?? Infinity)) : null;
-const worst = Math.max(1e-30, ...nodes.map(node => reaching(node) || 0).filter(isFinite));
+const worst = Math.max(1e-30, most(nodes.map(node => reaching(node) || 0).filter(isFinite)));
 
 const report = {
     title: `Where ${data.model} runs`,
@@ -127,7 +129,7 @@ function layout(graph) {
     const put = (item, layer) => { (layers[layer] ||= []).push(item); item.layer = layer; return item; };
 
     for (const {node, from} of graph) {
-        const layer = from.length ? 1 + Math.max(...from.map(id => place.get(id).layer)) : 0;
+        const layer = from.length ? 1 + most(from.map(id => place.get(id).layer)) : 0;
         place.set(node.id, put({node, width: WIDTH, parents: [], children: []}, layer));
     }
     for (const {node, from} of graph)
@@ -208,8 +210,7 @@ function drawGraph() {
     graph.drawn.clear();
     graph.edges = ways.map(({from, to, way}) => ({from, to, line: svg("path", {class: "edge", d: path(way)})}));
     graph.svg.replaceChildren(...graph.edges.map(edge => edge.line), ...items.map(drawNode));
-    graph.extent = {x: Math.min(...xs) - WIDTH, y: -20, width: Math.max(...xs) - Math.min(...xs) + 2 * WIDTH,
-        height: Math.max(...ys) + HEIGHT + 40};
+    graph.extent = {x: least(xs) - WIDTH, y: -20, width: most(xs) - least(xs) + 2 * WIDTH, height: most(ys) + HEIGHT + 40};
     show({...graph.extent});
     if (graph.chosen !== undefined) mark(graph.chosen);
 }

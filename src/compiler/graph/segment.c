@@ -27,10 +27,11 @@ static bool is_operation(const struct cc_op *op)
     return op->kind != CC_OP_INPUT && op->kind != CC_OP_CONST;
 }
 
+/* The engine has no integers, so that a cast to them is work of the host. */
 static bool is_neutral(const struct cc_op *op)
 {
-    return op->kind == CC_OP_CAST || op->kind == CC_OP_RESHAPE || op->kind == CC_OP_EXPAND_DIMS ||
-           op->kind == CC_OP_SQUEEZE;
+    return (op->kind == CC_OP_CAST && op->a.to != CC_INT32) || op->kind == CC_OP_RESHAPE ||
+           op->kind == CC_OP_EXPAND_DIMS || op->kind == CC_OP_SQUEEZE;
 }
 
 static void find_levels(struct cut *c)

@@ -238,7 +238,8 @@ static int write_out(const struct cc_bundle *bundle, const char *wanted, struct 
 }
 
 /* Replaces the graph by what the passes make of it. `placement` NULL: none is asked for. */
-static int lower(struct cc_graph **graph, struct cc_placement **placement, struct cc_program **program, struct base_error *error)
+static int lower(struct cc_graph **graph, struct cc_placement **placement, struct cc_program **program,
+                 struct base_error *error)
 {
     struct base_error inner;
     int status = placement ? cc_placement_create(*graph, placement, &inner) : 0;

@@ -58,7 +58,7 @@ struct cc_report {
     uint32_t operations, descriptors;
     uint64_t weights_bytes, intermediate_bytes;
     uint32_t engine_segments, host_segments; /* 0 and 0: not a composite */
-    bool refused; /* the engine cannot run all of it: allow_fallback may compile it */
+    bool refused;              /* the engine cannot run all of it: allow_fallback may compile it */
     char key[65];              /* SHA-256 of graph, weights and options, hexadecimal */
     struct base_error trouble; /* why the cache was not used, in one sentence; empty when it was */
     struct cc_placement

@@ -21,11 +21,11 @@
 
 struct fallback {
     const struct cc_graph *graph;
-    uint32_t nodes;  /* origins, then operations without one */
-    uint32_t *group; /* per node: another node of its group; itself: the first */
-    bool *host;      /* per operation */
-    bool *chosen;    /* per operation, of one trial */
-    bool any;        /* one is on the host */
+    uint32_t nodes;                 /* origins, then operations without one */
+    uint32_t *group;                /* per node: another node of its group; itself: the first */
+    bool *host;                     /* per operation */
+    bool *chosen;                   /* per operation, of one trial */
+    bool any;                       /* one is on the host */
     struct cc_placement *placement; /* NULL: none is asked for */
     struct base_error *error;
 };
@@ -99,6 +99,11 @@ static int takes(struct fallback *f, uint32_t first, uint32_t last, struct base_
 
 static void put_on_host(struct fallback *f, uint32_t group, const struct base_error *reason)
 {
+    struct base_error why = *reason;
+    char *hint = strstr(why.text, "; --allow-fallback");
+
+    if (hint)
+        memcpy(hint, ".", 2); /* it is allowed here */
     for (uint32_t i = 0; i < f->graph->ops; i++) {
         const struct cc_op *op = &f->graph->op[i];
 
@@ -106,7 +111,7 @@ static void put_on_host(struct fallback *f, uint32_t group, const struct base_er
             continue;
         f->host[i] = f->any = true;
         if (f->placement && op->origin)
-            cc_placement_reason(f->placement, op->origin, reason->text);
+            cc_placement_reason(f->placement, op->origin, why.text);
     }
 }
 
@@ -180,7 +185,8 @@ static uint32_t wire_of(struct wires *w, uint32_t value)
     return w->number[value] - 1;
 }
 
-static int connect(struct fallback *f, struct wires *w, const struct cc_segment *segment, struct cc_part *part)
+static int connect(struct fallback *f, struct wires *w, const struct cc_segment *segment,
+                   struct cc_part *part)
 {
     struct cc_graph *g = segment->graph;
     int status = 0;

@@ -36,8 +36,8 @@ int cc_host_open(const uint8_t *bytes, size_t size, struct cc_host **host, struc
     status = cc_graph_file_read(bytes, size, &made->graph, error);
     for (uint32_t i = 0; !status && i < made->graph->inputs + made->graph->outputs; i++)
         if (value_of(made, i)->type == CC_BOOL)
-            status = base_fail(error, EBADMSG, "Port `%.64s` of a host segment is bool.",
-                               value_of(made, i)->name);
+            status =
+                base_fail(error, EBADMSG, "Port `%.64s` of a host segment is bool.", value_of(made, i)->name);
     if (status)
         cc_host_close(made);
     else

@@ -16,8 +16,11 @@ uint32_t e5_type_bytes(enum e5_type type)
 
 const char *e5_type_name(enum e5_type type)
 {
-    static const char *const names[] = {
-        [E5_FP16] = "fp16", [E5_FP32] = "fp32", [E5_UINT8] = "uint8", [E5_INT8] = "int8", [E5_INT32] = "int32"};
+    static const char *const names[] = {[E5_FP16] = "fp16",
+                                        [E5_FP32] = "fp32",
+                                        [E5_UINT8] = "uint8",
+                                        [E5_INT8] = "int8",
+                                        [E5_INT32] = "int32"};
 
     return names[type];
 }

@@ -355,9 +355,7 @@ int64_t e5_library_load(e5rt_program_library_t library)
     int64_t status;
 
     pthread_mutex_lock(&library->lock);
-    status = library->loaded      ? E5RT_OK
-             : library->composite ? load_composite(library)
-                                  : load(library);
+    status = library->loaded ? E5RT_OK : library->composite ? load_composite(library) : load(library);
     pthread_mutex_unlock(&library->lock);
     return status;
 }

@@ -254,17 +254,25 @@ static bool take_words(struct run *run, int argc, char **argv, const char **mode
     const struct setting *const own[] = {&numerics, &threads, &core, &firmware, &timing, &traced, NULL};
     struct tool_image_words image = {0};
     const char *repeat = NULL, *labels = NULL, *top = NULL;
-    const struct tool_option options[] = {
-        {"json", &run->as_json, NULL},       {"allow-fallback", &run->fallback, NULL},
-        {"image", NULL, &image.image},
-        {"fit", NULL, &image.fit},           {"range", NULL, &image.range},
-        {"mean", NULL, &image.mean},         {"std", NULL, &image.std},
-        {"layout", NULL, &image.layout},     {"bgr", &image.bgr, NULL},
-        {"labels", NULL, &labels},           {"top", NULL, &top},
-        {"repeat", NULL, &repeat},           {"numerics", NULL, &numerics.given},
-        {"threads", NULL, &threads.given},   {"core", NULL, &core.given},
-        {"firmware", NULL, &firmware.given}, {"timing", NULL, &timing.given},
-        {"trace", NULL, &traced.given},      {0}};
+    const struct tool_option options[] = {{"json", &run->as_json, NULL},
+                                          {"allow-fallback", &run->fallback, NULL},
+                                          {"image", NULL, &image.image},
+                                          {"fit", NULL, &image.fit},
+                                          {"range", NULL, &image.range},
+                                          {"mean", NULL, &image.mean},
+                                          {"std", NULL, &image.std},
+                                          {"layout", NULL, &image.layout},
+                                          {"bgr", &image.bgr, NULL},
+                                          {"labels", NULL, &labels},
+                                          {"top", NULL, &top},
+                                          {"repeat", NULL, &repeat},
+                                          {"numerics", NULL, &numerics.given},
+                                          {"threads", NULL, &threads.given},
+                                          {"core", NULL, &core.given},
+                                          {"firmware", NULL, &firmware.given},
+                                          {"timing", NULL, &timing.given},
+                                          {"trace", NULL, &traced.given},
+                                          {0}};
     unsigned count;
 
     if (!tool_bindings_take(&argc, argv, &run->given) || !take_bindings(&argc, argv, "input", &run->in) ||

@@ -62,8 +62,7 @@ static int check_engine(const struct cc_lowering *l, const struct cc_op *op)
     for (uint32_t i = 0; i < op->inputs; i++)
         integer |= !cc_value_of(l, op->input[i])->data && cc_value_of(l, op->input[i])->type == CC_INT32;
     if (cc_op_is_host(op->kind))
-        return cc_refuse_at(l, op,
-                            "the engine has no such operation; --allow-fallback runs it on the host");
+        return cc_refuse_at(l, op, "the engine has no such operation; --allow-fallback runs it on the host");
     if (integer && op->kind != CC_OP_INPUT)
         return cc_refuse_at(l, op,
                             "the engine computes in fp16 and has no integers; --allow-fallback runs it on "

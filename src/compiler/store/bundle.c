@@ -18,18 +18,18 @@
 #include "compiler/store/files.h"
 #include "compiler/store/manifest.h"
 
-#define MAIN               "main.e5"
-#define WEIGHTS            "weights.bin"
-#define MAIN_BYTES_MAX     (64u << 20)
-#define BLOB_LINE          128u
+#define MAIN           "main.e5"
+#define WEIGHTS        "weights.bin"
+#define MAIN_BYTES_MAX (64u << 20)
+#define BLOB_LINE      128u
 
 /* The manifest's pieces, in their order; values are between them. */
-#define FORM_MAIN        "\",\n  \"" MAIN "\": {\"bytes\": "
-#define FORM_WEIGHTS     "\"},\n  \"" WEIGHTS "\": {\"bytes\": "
-#define FORM_BLOBS       "\"},\n  \"blobs\": ["
-#define FORM_BLOB        "\n    {\"offset\": "
-#define FORM_BLOB_BYTES  ", \"bytes\": "
-#define FORM_BLOB_END    "\"}"
+#define FORM_MAIN       "\",\n  \"" MAIN "\": {\"bytes\": "
+#define FORM_WEIGHTS    "\"},\n  \"" WEIGHTS "\": {\"bytes\": "
+#define FORM_BLOBS      "\"},\n  \"blobs\": ["
+#define FORM_BLOB       "\n    {\"offset\": "
+#define FORM_BLOB_BYTES ", \"bytes\": "
+#define FORM_BLOB_END   "\"}"
 
 /* Writing. */
 
@@ -268,7 +268,7 @@ static int read_text(const char *folder, char **text, struct contents *m, struct
 }
 
 static int open_program(const char *folder, struct cc_bundle *b, char key[CC_KEY_BYTES],
-                       struct base_error *error)
+                        struct base_error *error)
 {
     struct contents m;
     struct pr_e5 *e5;

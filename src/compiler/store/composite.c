@@ -230,7 +230,8 @@ int cc_composite_finish(struct cc_bundle *b, const char *key, const char *model,
     return 0;
 }
 
-static int save_part(const char *folder, uint32_t number, const struct cc_part *part, struct base_error *error)
+static int save_part(const char *folder, uint32_t number, const struct cc_part *part,
+                     struct base_error *error)
 {
     char name[32], path[CC_PATH_BYTES];
     int status;

@@ -124,8 +124,7 @@ void cc_manifest_read_head(struct cc_cursor *c, char key[CC_KEY_BYTES], char mod
     c->wrong |= !length;
 }
 
-bool cc_manifest_read_end(struct cc_cursor *c, const char *text, size_t size,
-                          char signer[CC_HASH_DIGITS + 1])
+bool cc_manifest_read_end(struct cc_cursor *c, const char *text, size_t size, char signer[CC_HASH_DIGITS + 1])
 {
     char self[CC_HASH_DIGITS + 1] = "", wanted[CC_HASH_DIGITS + 1];
     bool is_signed = cc_cursor_is(c, CC_FORM_SIGNED);
@@ -161,8 +160,7 @@ int cc_signature_read(const char *folder, const char *signer, struct cc_bundle *
         b->is_signed = strcmp(key, signer) == 0 && base_signing_verify(&b->hashes, &b->signature);
     }
     base_free(bytes);
-    return b->is_signed
-               ? 0
-               : base_fail(error, EBADMSG,
-                           "%s: not the signature of this bundle that the manifest names.", path);
+    return b->is_signed ? 0
+                        : base_fail(error, EBADMSG,
+                                    "%s: not the signature of this bundle that the manifest names.", path);
 }

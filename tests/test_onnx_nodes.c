@@ -218,8 +218,8 @@ static double type_loss(enum of_type type)
 
 /*
  * What the test's own fp32 computation may lose: in each node, one rounding per term of its longest sum, for
- * which the number of elements of the largest input is a bound; and one of fp16 where the output has that
- * type.
+ * which the number of elements of the largest input is a bound; and that of the type of the
+ * output, where that is shorter.
  */
 static double expected_loss(const struct test *t, const struct of_tensor *want, size_t k)
 {

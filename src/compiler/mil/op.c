@@ -169,6 +169,8 @@ static const struct operation {
     {"reverse", CC_OP_REVERSE, cc_mil_take_reverse, {"x", "axes"}},
     {"gather", CC_OP_GATHER, cc_mil_take_gather, {"x", "indices", "axis", "batch_dims", "validate_indices"}},
     {"cumsum", CC_OP_CUMSUM, cc_mil_take_cumsum, {"x", "axis", "exclusive", "reverse"}},
+    {"reduce_argmax", CC_OP_ARG_MAX, cc_mil_take_arg, {"x", "axis", "keep_dims", "output_dtype"}},
+    {"reduce_argmin", CC_OP_ARG_MIN, cc_mil_take_arg, {"x", "axis", "keep_dims", "output_dtype"}},
     {"crop", CC_OP_SLICE_BY_SIZE, cc_mil_take_crop, {"x", "crop_height", "crop_width"}},
     {"flatten2d", CC_OP_RESHAPE, cc_mil_take_flatten2d, {"x", "axis"}},
     {"sliding_windows", CC_OP_GATHER, cc_mil_take_windows, {"x", "axis", "size", "stride"}},
@@ -388,6 +390,13 @@ static bool is_constant(const struct cc_mil *mil, const struct cc_mil_draft *dra
     return draft->inputs != 0;
 }
 
+/* Integers are constants, or come from an operation of the host. */
+static bool may_give_integers(const struct cc_mil *mil, const struct cc_mil_draft *draft)
+{
+    return is_constant(mil, draft) || cc_op_is_host(draft->kind) || draft->kind == CC_OP_CAST ||
+           (draft->inputs && cc_mil_first(mil, draft)->type == CC_INT32);
+}
+
 /* Checks that the operation can give this type, and the limits of the engine. */
 static int check_type(struct cc_mil *mil, const struct cc_mil_call *call, const struct operation *operation,
                       const struct cc_mil_draft *draft)
@@ -397,7 +406,7 @@ static int check_type(struct cc_mil *mil, const struct cc_mil_call *call, const 
     struct base_error limit;
 
     /* Whether it gives a bool is the operation's rule: layout operations move them. */
-    if (scalar > CC_MIL_BOOL || (scalar == CC_MIL_INT32 && !constant))
+    if (scalar > CC_MIL_BOOL || (scalar == CC_MIL_INT32 && !may_give_integers(mil, draft)))
         return cc_mil_fail(mil, &call->type_at, EINVAL, "%s is declared to give %s, expected %s.",
                            operation->name, cc_mil_type_text(&call->type).text,
                            cc_op_gives_bool(operation->kind) ? "bool" : "fp16 or fp32");

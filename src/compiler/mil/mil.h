@@ -2,7 +2,7 @@
 /*
  * Shared by the MIL front end. lex.c makes tokens of a text, literal.c types and typed constants of tokens;
  * names.c maps names to values or constants; op.c with its families and argument.c makes an operation of a
- * call; mil.c reads the program around them.
+ * call; control.c reads the blocks of cond and while_loop; mil.c reads the program around them.
  *
  * Every function that returns int gives 0, or a negative errno with the sentence written; it undoes only what
  * it made.
@@ -22,8 +22,11 @@
 #define CC_MIL_NUMBER_MAX    128u /* characters of a number */
 #define CC_MIL_NESTING_MAX   32u
 #define CC_MIL_ARGUMENTS_MAX 16u
-#define CC_MIL_RESULTS_MAX   32u  /* of a split */
-#define CC_MIL_PORTS_MAX     256u /* inputs, and outputs, of a function */
+#define CC_MIL_RESULTS_MAX   32u          /* of a split */
+#define CC_MIL_PORTS_MAX     256u         /* inputs, and outputs, of a function */
+#define CC_MIL_BLOCKS        2u           /* of cond: true, false; of while_loop: condition, body */
+#define CC_MIL_REREAD_MAX    (256u << 20) /* bytes of text in blocks, each time that they are read */
+#define CC_MIL_PREFIX_BYTES  120u
 
 enum cc_mil_kind { CC_MIL_END, CC_MIL_NAME, CC_MIL_NUMBER, CC_MIL_STRING, CC_MIL_ARROW, CC_MIL_MARK };
 
@@ -69,6 +72,13 @@ struct cc_mil_symbol {
     uint32_t value; /* index + 1; 0 = not in the graph */
 };
 
+/* A place in the text to which the reader can return. */
+struct cc_mil_place {
+    size_t at;
+    unsigned line, column;
+    struct cc_mil_token token;
+};
+
 struct cc_mil {
     const char *text;
     size_t length, at;
@@ -81,8 +91,12 @@ struct cc_mil {
     struct base_error *error;
     struct cc_mil_symbol *symbol;
     uint32_t symbols, symbol_capacity;
-    uint32_t *slot; /* hash table: symbol number + 1 */
-    uint32_t slots; /* a power of two */
+    uint32_t *slot;                   /* hash table: symbol number + 1 */
+    uint32_t slots;                   /* a power of two */
+    uint32_t nodes;                   /* calls and rounds of loops so far */
+    uint32_t depth;                   /* of the block that is read */
+    uint64_t reread;                  /* bytes of blocks so far */
+    char prefix[CC_MIL_PREFIX_BYTES]; /* of the names of nodes in a block */
 };
 
 struct cc_mil_argument {
@@ -99,6 +113,12 @@ struct cc_mil_result {
     struct cc_mil_token type_at, name;
 };
 
+/* `name(TYPE name, ...) { statements } -> (name, ...)`: where it begins, and its bytes. */
+struct cc_mil_block {
+    struct cc_mil_place start;
+    size_t bytes;
+};
+
 /*
  * One statement: its declarations, the call, its attributes. The first of several results, until the call is
  * built.
@@ -113,6 +133,8 @@ struct cc_mil_call {
     char *name;                /* attribute name, or NULL */
     struct cc_mil_literal val; /* attribute val */
     bool has_val;
+    unsigned blocks;
+    struct cc_mil_block block[CC_MIL_BLOCKS];
 };
 
 /* lex.c */
@@ -141,6 +163,8 @@ int cc_mil_token_uint(struct cc_mil *mil, const struct cc_mil_token *token, uint
 struct cc_mil_symbol *cc_mil_find(struct cc_mil *mil, const struct cc_mil_token *name);
 /* A new name; one that exists is refused. The pointer is good until the next one is made. */
 int cc_mil_define(struct cc_mil *mil, const struct cc_mil_token *name, struct cc_mil_symbol **symbol);
+/* Removes all names but the first `count`. */
+void cc_mil_names_forget(struct cc_mil *mil, uint32_t count);
 void cc_mil_names_release(struct cc_mil *mil);
 /* The symbol's value; a constant enters the graph now, under `name`. */
 int cc_mil_value(struct cc_mil *mil, struct cc_mil_symbol *symbol, const char *name,
@@ -152,10 +176,24 @@ int cc_mil_add_op(struct cc_mil *mil, enum cc_op_kind kind, const char *name, co
 
 /* op.c */
 bool cc_mil_op_known(const struct cc_mil_token *name);
-bool cc_mil_op_splits(const struct cc_mil_token *name);    /* may have several results */
-bool cc_mil_op_has_state(const struct cc_mil_token *name); /* keeps its state in the engine */
+bool cc_mil_op_splits(const struct cc_mil_token *name);     /* may have several results */
+bool cc_mil_op_has_blocks(const struct cc_mil_token *name); /* cond and while_loop */
+bool cc_mil_op_has_state(const struct cc_mil_token *name);  /* keeps its state in the engine */
 int cc_mil_op_refuse_state(struct cc_mil *mil, const struct cc_mil_token *name);
 int cc_mil_op_unknown(struct cc_mil *mil, const struct cc_mil_token *name);
 int cc_mil_op_build(struct cc_mil *mil, struct cc_mil_call *call);
+int cc_mil_op_check(struct cc_mil *mil,
+                    const struct cc_mil_call *call); /* refuses arguments it does not have */
+/* Result `i` of the call is this value. */
+int cc_mil_op_alias(struct cc_mil *mil, struct cc_mil_call *call, unsigned i, uint32_t value);
+
+/* mil.c */
+int cc_mil_read_statement(struct cc_mil *mil);
+/* Any number of `[name = value, ...]`. Only a call's name and val mean something; call may be NULL. */
+int cc_mil_read_attributes(struct cc_mil *mil, struct cc_mil_call *call);
+
+/* control.c */
+int cc_mil_control_read(struct cc_mil *mil, struct cc_mil_call *call); /* finds the blocks behind a call */
+int cc_mil_control_build(struct cc_mil *mil, struct cc_mil_call *call);
 
 #endif

@@ -86,6 +86,20 @@ int cc_mil_define(struct cc_mil *mil, const struct cc_mil_token *name, struct cc
     return 0;
 }
 
+/*
+ * The last name first: a slot that is emptied then ends no search for a name that is older, because those
+ * were placed when it was empty.
+ */
+void cc_mil_names_forget(struct cc_mil *mil, uint32_t count)
+{
+    while (mil->symbols > count) {
+        struct cc_mil_symbol *last = &mil->symbol[--mil->symbols];
+
+        *slot_of(mil, last->name, last->length) = 0;
+        base_free(last->literal.data);
+    }
+}
+
 void cc_mil_names_release(struct cc_mil *mil)
 {
     for (uint32_t i = 0; i < mil->symbols; i++)

@@ -111,6 +111,7 @@ static int read_input(struct cc_mil *mil, uint32_t value)
     if (!cc_mil_is(mil, ',') && !cc_mil_is(mil, ')')) {
         go_to(mil, &start);
         if ((status = cc_mil_read_type(mil, &declared)) ||
+            (status = cc_mil_check_rank(mil, &start.token, &declared)) ||
             (status = cc_mil_take_name(mil, "an input of the block", &name)))
             return status;
         if (!cc_mil_type_equal(&declared, &type))

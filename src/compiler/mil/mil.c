@@ -246,6 +246,11 @@ static int read_results(struct cc_mil *mil, struct cc_mil_call *call)
     return cc_mil_take(mil, '=');
 }
 
+static bool is_const(const struct cc_mil_call *call)
+{
+    return call->operation.length == 5 && memcmp(call->operation.text, "const", 5) == 0;
+}
+
 static int read_call(struct cc_mil *mil, struct cc_mil_call *call)
 {
     int status;
@@ -260,6 +265,9 @@ static int read_call(struct cc_mil *mil, struct cc_mil_call *call)
         return cc_mil_op_refuse_state(mil, &call->operation);
     if (!cc_mil_op_known(&call->operation))
         return cc_mil_op_unknown(mil, &call->operation);
+    for (unsigned i = 0; i < call->results && !is_const(call); i++)
+        if ((status = cc_mil_check_rank(mil, &call->each[i].type_at, &call->each[i].type)))
+            return status;
     if (call->results > 1 && !cc_mil_op_splits(&call->operation))
         return cc_mil_fail(mil, &call->result, EINVAL, "%.*s gives one result, expected one name before `=`.",
                            (int)call->operation.length, call->operation.text);
@@ -275,7 +283,7 @@ int cc_mil_read_statement(struct cc_mil *mil)
     struct cc_mil_call call = {.arguments = 0};
     int status = read_call(mil, &call);
 
-    if (status == 0 && call.operation.length == 5 && memcmp(call.operation.text, "const", 5) == 0)
+    if (status == 0 && is_const(&call))
         status = build_const(mil, &call);
     else if (status == 0)
         status = cc_mil_op_has_blocks(&call.operation) ? cc_mil_control_build(mil, &call)
@@ -301,7 +309,7 @@ static int read_input(struct cc_mil *mil)
             "a `state` input is read with `read_state`, whose data-movement form is not supported "
             "on this architecture; give the state as an input and as an output, and bind both to "
             "one buffer.");
-    if ((status = cc_mil_read_type(mil, &type)) ||
+    if ((status = cc_mil_read_type(mil, &type)) || (status = cc_mil_check_rank(mil, &type_at, &type)) ||
         (status = cc_mil_take_name(mil, "the name of an input", &name)))
         return status;
     if ((type.scalar != CC_MIL_FP16 && type.scalar != CC_MIL_FP32) || type.rank == 0)
@@ -338,7 +346,7 @@ static int copy_output(struct cc_mil *mil, const struct cc_mil_token *name, uint
     uint32_t copy;
     int status;
 
-    memcpy(type.dim, source->dim, sizeof(type.dim));
+    memcpy(type.dim, source->dim, sizeof(source->dim));
     if ((status = cc_mil_add_value(mil, name, &type, &copy)) ||
         (status = cc_mil_add_op(mil, CC_OP_CAST, mil->graph->value[copy].name, name, &op)))
         return status;

@@ -18,6 +18,7 @@
 #include "compiler/graph/graph.h"
 
 #define CC_MIL_TEXT_MAX      (64u << 20)
+#define CC_MIL_RANK_MAX      7u   /* of the tables of constexpr_lut_to_dense; of every other tensor less */
 #define CC_MIL_NAME_MAX      512u /* characters of a name or string */
 #define CC_MIL_NUMBER_MAX    128u /* characters of a number */
 #define CC_MIL_NESTING_MAX   32u
@@ -38,7 +39,7 @@ struct cc_mil_token {
     unsigned line, column;
 };
 
-/* The types of constants: those of tensors, and two for attributes only. */
+/* The types of constants: those of tensors, two for attributes only, and those of compressed weights. */
 enum cc_mil_scalar {
     CC_MIL_FP16 = CC_FP16,
     CC_MIL_FP32 = CC_FP32,
@@ -46,12 +47,21 @@ enum cc_mil_scalar {
     CC_MIL_BOOL = CC_BOOL,
     CC_MIL_TEXT,
     CC_MIL_UINT64,
+    CC_MIL_UINT32,
+    CC_MIL_INT8, /* this one and those behind it have a byte per element in memory */
+    CC_MIL_UINT8,
+    CC_MIL_INT4,
+    CC_MIL_UINT6,
+    CC_MIL_UINT4,
+    CC_MIL_UINT3,
+    CC_MIL_UINT2,
+    CC_MIL_UINT1,
 };
 
 struct cc_mil_type {
     enum cc_mil_scalar scalar;
     uint32_t rank;
-    uint32_t dim[CC_RANK_MAX];
+    uint32_t dim[CC_MIL_RANK_MAX];
 };
 
 /*
@@ -154,6 +164,12 @@ char *cc_mil_token_copy(const struct cc_mil_token *token);
 
 /* literal.c */
 int cc_mil_read_type(struct cc_mil *mil, struct cc_mil_type *type);
+/* Refuses a type with more axes than a tensor of the engine has. */
+int cc_mil_check_rank(struct cc_mil *mil, const struct cc_mil_token *at, const struct cc_mil_type *type);
+uint16_t cc_mil_half(double value); /* fp16, rounded once, half to even */
+/* Element i of a list of `bits` each, at most 8, packed from the low bit up. */
+uint8_t cc_mil_packed(const uint8_t *packed, uint64_t i, unsigned bits);
+unsigned cc_mil_scalar_bits(enum cc_mil_scalar scalar); /* of types of compressed weights */
 int cc_mil_read_constant(struct cc_mil *mil, struct cc_mil_literal *literal); /* type ( value ) */
 struct cc_shape_text cc_mil_type_text(const struct cc_mil_type *type);
 bool cc_mil_type_equal(const struct cc_mil_type *a, const struct cc_mil_type *b);

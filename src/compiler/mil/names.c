@@ -123,6 +123,10 @@ int cc_mil_value(struct cc_mil *mil, struct cc_mil_symbol *symbol, const char *n
     int made;
 
     if (!symbol->value) {
+        int status = cc_mil_check_rank(mil, at, type);
+
+        if (status)
+            return status;
         if (type->scalar > CC_MIL_BOOL)
             return cc_mil_fail(mil, at, EINVAL, "found %s as an operand, expected a tensor of numbers.",
                                cc_mil_type_text(type).text);

@@ -177,6 +177,14 @@ static const struct operation {
     {"fill_like", CC_OP_CONST, cc_mil_take_fill_like, {"ref_tensor", "value"}},
     {"range_1d", CC_OP_CONST, cc_mil_take_range, {"start", "end", "step"}},
     {"shape", CC_OP_CONST, cc_mil_take_shape, {"x"}},
+    {"constexpr_affine_dequantize",
+     CC_OP_CONST,
+     cc_mil_take_affine,
+     {"quantized_data", "zero_point", "scale", "axis"}},
+    {"constexpr_blockwise_shift_scale", CC_OP_CONST, cc_mil_take_blockwise, {"data", "scale", "offset"}},
+    {"constexpr_cast", CC_OP_CONST, cc_mil_take_constexpr_cast, {"source_val", "output_dtype"}},
+    {"constexpr_lut_to_dense", CC_OP_CONST, cc_mil_take_lut, {"indices", "lut", "shape", "vector_axis"}},
+    {"constexpr_sparse_to_dense", CC_OP_CONST, cc_mil_take_sparse, {"nonzero_data", "mask", "shape"}},
     {"cond", CC_OP_CONST, NULL, {"pred"}}, /* control.c */
     {"while_loop", CC_OP_CONST, NULL, {"loop_vars"}},
     {"split", CC_OP_SLICE_BY_SIZE, cc_mil_take_split, {"x", "axis", "num_splits", "split_sizes"}},
@@ -301,7 +309,7 @@ static int build_alias(struct cc_mil *mil, struct cc_mil_call *call, uint32_t va
     struct cc_mil_symbol *symbol;
     int status;
 
-    memcpy(type.dim, source->dim, sizeof(type.dim));
+    memcpy(type.dim, source->dim, sizeof(source->dim));
     if ((status = cc_mil_declared(mil, call, &type)) || (status = cc_mil_define(mil, &call->result, &symbol)))
         return status;
     symbol->value = value + 1;
@@ -446,7 +454,7 @@ static int build_split(struct cc_mil *mil, struct cc_mil_call *call, const struc
         return cc_mil_fail(mil, &call->operation, EINVAL,
                            "split gives %u results, but %u names are before `=`.", draft->parts,
                            call->results);
-    memcpy(type.dim, source->dim, sizeof(type.dim));
+    memcpy(type.dim, source->dim, sizeof(source->dim));
     memcpy(draft->a.size, source->dim, sizeof(draft->a.size));
     for (unsigned i = 0; i < call->results && !status; i++) {
         turn_to_result(call, i);

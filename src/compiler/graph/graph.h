@@ -15,6 +15,9 @@
 
 #define CC_RANK_MAX   5u
 #define CC_INPUTS_MAX 64u /* operands of a concat or stack; every other operation has at most 3 */
+/* Chosen: a loop is unrolled by the readers of models, and its text is read once per round. */
+#define CC_LOOP_NODES_MAX 4096u /* that one loop becomes */
+#define CC_NESTED_MAX     16u   /* graphs, functions and blocks in each other */
 
 /*
  * Limits of the M1 engine (H13). The last axes of a tensor of rank 3 to 5 are C, H and W. PR_WIDTH_MAX is the

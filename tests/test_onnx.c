@@ -133,8 +133,9 @@ static void test_bindings(void **state)
     onnxrig_input(&r, g, "s", ONNXRIG_INT64, ONNXRIG_DIMS(2));
     onnxrig_node(&r, g, "Reshape", "x s", "y");
     onnxrig_refused(
-        &r, "Input `s` has element type INT64, expected FLOAT or FLOAT16: the engine computes in fp16, "
-            "and other inputs can only be constants. Give it with --bind NAME=FILE.npy.");
+        &r,
+        "Input `s` has element type INT64, expected FLOAT, FLOAT16, BFLOAT16 or DOUBLE: the engine computes in fp16, "
+        "and other inputs can only be constants. Give it with --bind NAME=FILE.npy.");
     assert_int_equal(onnxrig_read(&r, &shape, 1, &graph, &error), 0);
     assert_int_equal(graph->inputs, 1);
     assert_int_equal(graph->value[graph->output[0]].dim[0], 3);

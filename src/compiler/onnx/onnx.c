@@ -116,12 +116,13 @@ static int port_type(const struct cc_onnx *reader, const CcPort *port, const cha
 
     if (cc_onnx_port_type(elem, type))
         return 0;
-    return base_fail(
-        reader->build.error, EINVAL,
-        "%s `%.64s` has element type %s, expected FLOAT or FLOAT16: the engine computes in fp16%s.", what,
-        port->name, cc_onnx_type_text(elem).text,
-        what[0] == 'I' ? ", and other inputs can only be constants. Give it with --bind NAME=FILE.npy"
-                       : ". Cast it to FLOAT in the model");
+    return base_fail(reader->build.error, EINVAL,
+                     "%s `%.64s` has element type %s, expected FLOAT, FLOAT16, BFLOAT16 or DOUBLE: the "
+                     "engine computes in fp16%s.",
+                     what, port->name, cc_onnx_type_text(elem).text,
+                     what[0] == 'I'
+                         ? ", and other inputs can only be constants. Give it with --bind NAME=FILE.npy"
+                         : ". Cast it to FLOAT in the model");
 }
 
 static bool same_kind(enum cc_type a, enum cc_type b)

@@ -507,7 +507,10 @@ int cc_compile(const char *model, const struct cc_options *options, struct cc_bu
     report = report ? report : &unwanted;
     memset(report, 0, sizeof(*report));
     memset(bundle, 0, sizeof(*bundle));
-    if (is_folder(model))
+    if (is_folder(model) && options->binding_count)
+        status =
+            base_fail(error, EINVAL, "%s: only inputs of an ONNX model are given a shape or a value.", model);
+    else if (is_folder(model))
         status = take_bundle(model, options, bundle, report, error);
     else
         status = compile_model(model, options, bundle, report, error);

@@ -610,8 +610,9 @@ int tool_run(int argc, char **argv)
     }
     if (trace && !open_trace(&run, trace))
         return TOOL_FAILURE;
-    good =
-        (!run.labels_file || tool_labels_read(run.labels_file, &run.labels)) && go(&run, model) && rank(&run);
+    good = tool_bindings_read(&run.given) &&
+           (!run.labels_file || tool_labels_read(run.labels_file, &run.labels)) && go(&run, model) &&
+           rank(&run);
     if (good && run.as_json)
         print_json(&run, model);
     else if (good)

@@ -244,6 +244,10 @@ static enum outcome check_meaning(struct test *t)
         const struct of_tensor *want = &t->output[i];
         const struct cc_value *v = &g->value[g->output[i]];
 
+        if (v->type != CC_INT32 && want->type == OF_UINT16) {
+            outcome = say(t, SKIPPED, "its expected output has the bits of bfloat16 in another type");
+            break;
+        }
         if (cc_value_elements(v) != want->elements) {
             outcome = say(t, FAILED, "output %s has %llu elements, expected %zu", v->name,
                           (unsigned long long)cc_value_elements(v), want->elements);

@@ -165,7 +165,7 @@ static void bound_corners(const struct eb *b, const struct cc_op *op, double *e)
         move_operands(b, op, &o, &place[i], e);
     for (uint32_t i = 0; i < op->inputs; i++)
         all *= 3;
-    for (unsigned i = 1; op->inputs > 1 && i < all; i++) {
+    for (unsigned i = 0; op->inputs > 1 && i < all; i++) {
         for (unsigned k = 0, rest = i; k < op->inputs; k++, rest /= 3)
             step[k] = (double)(rest % 3) - 1;
         move_operands(b, op, &o, step, e);
@@ -271,6 +271,9 @@ static const struct {
  */
 static const double LOG_TABLE = 4.3e-4;
 
+/* elu: knots are 1/4 apart below 0, and |f''| is at most alpha: (1/4)^2 / 8; a knot is rounded. */
+static const double ELU_TABLE = 0.0078125 + 0x1p-11;
+
 static double own_unary(const struct cc_op *op, double x, double y)
 {
     double alpha = fabs((double)op->a.alpha), beta = fabs((double)op->a.beta), own = U * fabs(y);
@@ -279,10 +282,10 @@ static double own_unary(const struct cc_op *op, double x, double y)
         if (tables[i].kind == op->kind)
             own += tables[i].relative * fabs(y) + tables[i].absolute;
     switch (op->kind) {
-    case CC_OP_GELU: /* the table, which two forms share; |tanh form - exact| < 0.0005; or x times a sigmoid */
+    case CC_OP_GELU: /* two forms share a table, |tanh form - exact| < 0.0005; or x times a sigmoid */
         return own + (op->a.gelu == CC_GELU_SIGMOID ? (0.0034 + 2 * U) * fabs(x) : 0.0062 + 0.0005);
-    case CC_OP_ELU: return own + 0.0069 * alpha;
-    case CC_OP_SELU: return own + 0.0069 * alpha * beta + U * fabs(y);
+    case CC_OP_ELU: return own + ELU_TABLE * alpha + U * fabs(y);
+    case CC_OP_SELU: return own + ELU_TABLE * alpha * beta + U * fabs(y);
     case CC_OP_LOG: return own + LOG_TABLE + U * fabs(y);
     case CC_OP_SOFTSIGN: return own + 2 * U * fabs(y);
     case CC_OP_SCALED_TANH: return own + 0.0017 * alpha + U * (fabs(y) + alpha * fmin(beta * fabs(x), 1));
@@ -325,6 +328,10 @@ static void own_elements(const struct eb *b, const struct cc_op *op, double *e)
         e[i] += own_unary(op, x[i], y[i]);
         if (is_singular(op, x[i], b->bound[op->input[0]][i]))
             e[i] = INFINITY;
+        /* the step is at alpha as an fp16 number */
+        if (op->kind == CC_OP_THRESHOLDED_RELU &&
+            fabs(x[i] - (double)op->a.alpha) <= b->bound[op->input[0]][i] + U * fabs((double)op->a.alpha))
+            e[i] += fabs(x[i]) + b->bound[op->input[0]][i];
         /* an epsilon that is rounded moves x, at most by the slope */
         if (op->kind == CC_OP_LOG || op->kind == CC_OP_RSQRT || op->kind == CC_OP_INVERSE)
             e[i] += U * fabs((double)op->a.epsilon / (x[i] + (double)op->a.epsilon)) * fmax(fabs(y[i]), 1);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Folding: what disappears from a graph, what stays, and that ports keep their names. */
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
+#include "compiler/eval/eval.h"
 #include "compiler/graph/build.h"
 #include "compiler/pass/passes.h"
 #include "support.h"
@@ -53,6 +55,31 @@ static void constants(void **state)
     assert_int_equal(op->kind, CC_OP_ADD);
     for (unsigned i = 0; i < 4; i++)
         assert_true(cc_value_number(&b.graph->value[op->input[1]], i) == want[i]);
+    cc_graph_destroy(b.graph);
+}
+
+/* A short text could ask for any amount of memory and time: all constants of a graph have one limit. */
+static void too_much_is_refused(void **state)
+{
+    uint32_t x;
+    struct cc_build b = open_graph(&x, 1, (const uint32_t[]){2});
+    uint32_t c = cc_build_floats(&b, 1, (const uint32_t[]){2}, (const float[]){1, 2});
+    bool folded;
+
+    (void)state;
+    cc_build_unary(&b, CC_OP_RELU, c);
+    assert_int_equal(b.status, 0);
+    b.graph->folded_bytes = CC_TENSOR_BYTES_MAX;
+    assert_int_equal(cc_eval_fold(b.graph, b.graph->ops - 1, &folded, &failure), -EFBIG);
+    assert_non_null(strstr(failure.text, "more than the limit of 2147483648 bytes"));
+    b.graph->folded_bytes = 0;
+    b.graph->folded_steps = CC_FOLD_TOTAL_MAX;
+    assert_int_equal(cc_eval_fold(b.graph, b.graph->ops - 1, &folded, &failure), -EFBIG);
+    assert_non_null(strstr(failure.text, "need more than the limit of 17179869184 steps"));
+    assert_false(folded);
+    b.graph->folded_steps = 0;
+    assert_int_equal(cc_eval_fold(b.graph, b.graph->ops - 1, &folded, &failure), 0);
+    assert_true(folded);
     cc_graph_destroy(b.graph);
 }
 
@@ -132,9 +159,8 @@ static void ports(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(constants),
-        cmocka_unit_test(identities),
-        cmocka_unit_test(others),
+        cmocka_unit_test(constants),  cmocka_unit_test(too_much_is_refused),
+        cmocka_unit_test(identities), cmocka_unit_test(others),
         cmocka_unit_test(ports),
     };
 

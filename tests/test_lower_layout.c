@@ -316,8 +316,8 @@ static uint32_t add_doubled(struct trial *t)
 /*
  * The weights and each result are rounded to fp16, 2^-11 of their size at most. Weights of a cubic add up to
  * 1.5 in size at most, so with numbers up to 1 the first axis is off by (1.5 + 1.5) 2^-11, which the second
- * one enlarges to 1.5 times that and adds (2.25 + 2.25) 2^-11 to: 9 2^-11, or 36 times the 2^-13 that gr_check
- * allows a result of 0. The accumulator's grid of 2^-16 is the rest.
+ * one enlarges to 1.5 times that and adds (2.25 + 2.25) 2^-11 to: 9 2^-11, or 36 times the 2^-13 that
+ * gr_check allows a result of 0. The accumulator's grid of 2^-16 is the rest.
  */
 static uint32_t add_weighted(struct trial *t)
 {
@@ -420,6 +420,29 @@ static void norms(void **state)
     }
 }
 
+/* Rows of equal length, or without padding at their ends: the only descriptor is that of the ReLU. */
+static void aliases(void **state)
+{
+    static const struct {
+        struct gr_shape from, to;
+        uint32_t records;
+    } row[] = {
+        {{3, {4, 6, 5}}, {5, {2, 2, 3, 2, 5}}, 1},
+        {{3, {1, 4, 192}}, {5, {1, 4, 3, 2, 32}}, 1},
+        {{2, {2, 96}}, {1, {192}}, 1},
+        {{2, {2, 96}}, {2, {4, 48}}, 2},
+    };
+    struct trial t;
+
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        begin(&t, 2400 + i, row[i].from);
+        t.x = cc_build_reshape(&t.b, t.x, row[i].to.rank, row[i].to.dim);
+        t.x = cc_build_unary(&t.b, CC_OP_RELU, t.x);
+        assert_in_range(end(&t, t.x), row[i].records, i == 3 ? 3 : 1);
+    }
+}
+
 /* Rows of coprime lengths, more elements than the buffer of one piece has. */
 static void long_reshapes(void **state)
 {
@@ -455,15 +478,25 @@ static void padding_of_a_convolution(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(transposes),    cmocka_unit_test(reshapes),
-        cmocka_unit_test(slices),        cmocka_unit_test(tiles),
-        cmocka_unit_test(concats),       cmocka_unit_test(stacks),
-        cmocka_unit_test(pads),          cmocka_unit_test(reverses),
-        cmocka_unit_test(gathers),       cmocka_unit_test(cumsums),
-        cmocka_unit_test(blocks),        cmocka_unit_test(resizes),
-        cmocka_unit_test(broadcasts),    cmocka_unit_test(reductions),
-        cmocka_unit_test(products),      cmocka_unit_test(norms),
-        cmocka_unit_test(long_reshapes), cmocka_unit_test(padding_of_a_convolution),
+        cmocka_unit_test(transposes),
+        cmocka_unit_test(reshapes),
+        cmocka_unit_test(slices),
+        cmocka_unit_test(tiles),
+        cmocka_unit_test(concats),
+        cmocka_unit_test(stacks),
+        cmocka_unit_test(pads),
+        cmocka_unit_test(reverses),
+        cmocka_unit_test(gathers),
+        cmocka_unit_test(cumsums),
+        cmocka_unit_test(blocks),
+        cmocka_unit_test(resizes),
+        cmocka_unit_test(broadcasts),
+        cmocka_unit_test(reductions),
+        cmocka_unit_test(products),
+        cmocka_unit_test(norms),
+        cmocka_unit_test(aliases),
+        cmocka_unit_test(long_reshapes),
+        cmocka_unit_test(padding_of_a_convolution),
     };
 
     return cmocka_run_group_tests(tests, open_machine, close_machine);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products of matrices beyond the simple ones: long inner axes, batches that broadcast against each other, rank
- * 5, one row or column. Numbers are whole, so that the results are exact.
+ * Products of matrices beyond the simple ones: long inner axes, batches that broadcast against each other,
+ * rank 5, one row or column. Numbers are whole, so that the results are exact.
  */
 #include "support.h"
 

@@ -163,8 +163,9 @@ static void check_reduction(enum cc_op_kind kind, struct gr_shape s, uint32_t ax
         double got = test_half_to_double(y[i]), want = reduced(kind, &group[i]);
 
         if (!(fabs(got - want) <= allowed(kind, &group[i])))
-            fail_msg("%s of [%u, %u, %u, %u] (rank %u) over 0x%x, group %zu: %.9g, expected %.9g",
-                     cc_op_name(kind), s.dim[0], s.dim[1], s.dim[2], s.dim[3], s.rank, axes, i, got, want);
+            fail_msg("%s of [%u, %u, %u, %u, %u] (rank %u) over 0x%x, group %zu: %.9g, expected %.9g",
+                     cc_op_name(kind), s.dim[0], s.dim[1], s.dim[2], s.dim[3], s.dim[4], s.rank, axes, i, got,
+                     want);
     }
     free(group);
     free(x);
@@ -204,10 +205,35 @@ static void composed_reductions(void **state)
     for (unsigned i = 0; i < sizeof(shape) / sizeof(shape[0]); i++)
         for (uint32_t axes = 1; axes < 1u << shape[i].rank; axes++)
             for (unsigned k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
-                check_reduction(kinds[k], shape[i], axes, axes % 2, 0.9, 1.15);
+                check_reduction(kinds[k], shape[i], axes, axes % 2, 0.9, 1.1);
     check_reduction(CC_OP_REDUCE_LOG_SUM_EXP, GR(2, 40), 2, false, -300, 300);
     check_reduction(CC_OP_REDUCE_LOG_SUM_EXP, GR(1, 50257), 2, true, -3, 3);
     check_reduction(CC_OP_REDUCE_PROD, GR(40, 3), 1, false, -1.2, 1.2);
+}
+
+/* Shapes of every rank, with short, long and single axes. */
+static void random_reductions(void **state)
+{
+    static const uint32_t lengths[] = {1, 1, 2, 3, 5, 17, 33, 64, 100, 8192, 16385};
+    enum { CASES = 60, KINDS = CC_OP_REDUCE_PROD - CC_OP_REDUCE_MEAN + 1, ELEMENTS_MAX = 40000 };
+    struct test_rng rng;
+
+    (void)state;
+    test_rng_init(&rng, 21);
+    for (unsigned i = 0; i < CASES; i++) {
+        struct gr_shape s = {.rank = (uint32_t)test_rng_range(&rng, 1, 5)};
+        enum cc_op_kind kind = (enum cc_op_kind)(CC_OP_REDUCE_MEAN + i % KINDS);
+        uint32_t total = 1;
+
+        for (uint32_t k = 0; k < s.rank; k++) {
+            s.dim[k] = lengths[test_rng_range(&rng, 0, sizeof(lengths) / sizeof(lengths[0]) - 1)];
+            if (s.dim[k] * total > ELEMENTS_MAX || (s.dim[k] > 16384 && s.rank > 2))
+                s.dim[k] = 2;
+            total *= s.dim[k];
+        }
+        check_reduction(kind, s, (uint32_t)test_rng_range(&rng, 1, (1 << s.rank) - 1), i % 2,
+                        kind == CC_OP_REDUCE_PROD ? 0.99 : 0.01, kind == CC_OP_REDUCE_PROD ? 1.01 : 0.6);
+    }
 }
 
 /* A unary operation over groups: the elements and their group. */
@@ -306,9 +332,8 @@ static void norms_of_any_length(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(long_reductions),
-        cmocka_unit_test(composed_reductions),
-        cmocka_unit_test(softmax_of_any_length),
+        cmocka_unit_test(long_reductions),     cmocka_unit_test(composed_reductions),
+        cmocka_unit_test(random_reductions),   cmocka_unit_test(softmax_of_any_length),
         cmocka_unit_test(norms_of_any_length),
     };
 

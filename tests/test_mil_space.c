@@ -145,6 +145,7 @@ static void moves(void **state)
     GIVES("2, 2", "tensor<fp16, [2, 2]> y = reverse(x = x, axes = " INTS(1, "-1") ");", 1, 0, 3, 2);
     GIVES("3, 2", "tensor<fp16, [2, 2]> y = gather(x = x, indices = " INTS(2, "2, 0") ");", 4, 5, 0, 1);
     GIVES("3, 2", "tensor<fp16, [3]> y = gather(x = x, indices = int32(1), axis = int32(1));", 1, 3, 5);
+    GIVES("3, 2", "tensor<fp16, [2, 2]> y = gather(x = x, indices = " INTS(2, "-1, 0") ");", 4, 5, 0, 1);
     GIVES("4", "tensor<fp16, [2, 3]> y = sliding_windows(x = x, axis = int32(0), size = int32(3));", 0, 1, 2,
           1, 2, 3);
     GIVES("4", "tensor<fp16, [4]> y = cumsum(x = x, axis = int32(0), exclusive = bool(true));", 0, 0, 1, 3);

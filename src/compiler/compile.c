@@ -90,7 +90,8 @@ static int refuse_model(const char *model, struct base_error *error)
                          "%s: a compiled program is not compiled again; it can be run as it is.", model);
     return base_fail(
         error, EINVAL,
-        "%s: a model is a .mil or .onnx file, the folder of a bundle or, to be run, a compiled program (.hwx, .anec).",
+        "%s: a model is a .mil or .onnx file, the folder of a bundle or, to be run, a compiled program "
+        "(.hwx, .anec).",
         model);
 }
 
@@ -506,7 +507,10 @@ int cc_compile(const char *model, const struct cc_options *options, struct cc_bu
     report = report ? report : &unwanted;
     memset(report, 0, sizeof(*report));
     memset(bundle, 0, sizeof(*bundle));
-    if (is_folder(model))
+    if (is_folder(model) && options->binding_count)
+        status =
+            base_fail(error, EINVAL, "%s: only inputs of an ONNX model are given a shape or a value.", model);
+    else if (is_folder(model))
         status = take_bundle(model, options, bundle, report, error);
     else
         status = compile_model(model, options, bundle, report, error);

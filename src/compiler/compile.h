@@ -92,9 +92,9 @@ int cc_model_read(const char *model, const struct cc_binding *bindings, uint32_t
                   struct cc_graph **graph, struct base_error *error);
 
 /*
- * MODEL is a .mil or .onnx file or a bundle folder. 0 and a bundle; or a negative errno and one sentence. The cache
- * only saves time: when it cannot be read or written the bundle is in memory alone, and report->trouble says
- * why.
+ * MODEL is a .mil or .onnx file or a bundle folder. 0 and a bundle; or a negative errno and one sentence.
+ * The cache only saves time: when it cannot be read or written the bundle is in memory alone, and
+ * report->trouble says why.
  */
 int cc_compile(const char *model, const struct cc_options *options, struct cc_bundle *bundle,
                struct cc_report *report, struct base_error *error);

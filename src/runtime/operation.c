@@ -98,7 +98,8 @@ int64_t e5_operation_bind(e5rt_execution_stream_operation_t operation, uint32_t 
     if (operation->encoded)
         return e5_fail(
             E5RT_INVALID_OPERATION,
-            "Op %s has been encoded and hence the binding of port %s cannot change before its stream is reset.",
+            "Op %s has been encoded and hence the binding of port %s cannot change before its stream is "
+            "reset.",
             operation->name, layout->name);
     status = check_form(layout, buffer);
     if (status || binding->buffer == buffer)

@@ -139,9 +139,18 @@ bool tool_bindings_take(int *argc, char **argv, struct tool_bindings *bindings)
     }
     for (unsigned i = 0; i < values.count; i++) {
         row = add_row(bindings, &values.row[i], "bind");
-        if (!row || !read_constant(values.row[i].value, row, &bindings->data[bindings->count - 1]))
+        if (!row)
             return false;
+        bindings->file[row - bindings->row] = values.row[i].value;
     }
+    return true;
+}
+
+bool tool_bindings_read(struct tool_bindings *bindings)
+{
+    for (uint32_t i = 0; i < bindings->count; i++)
+        if (bindings->file[i] && !read_constant(bindings->file[i], &bindings->row[i], &bindings->data[i]))
+            return false;
     return true;
 }
 

@@ -88,7 +88,7 @@ static int compile(int argc, char **argv, struct tool_bindings *bindings)
 {
     struct cc_options wanted = {0};
     const char *model, *hwx = NULL, *html = NULL;
-    bool as_json = false, list = false, good;
+    bool as_json = false, list = false, other, good;
     const struct tool_option options[] = {{"json", &as_json, NULL},
                                           {"report", &wanted.report, NULL},
                                           {"force", &wanted.force, NULL},
@@ -106,22 +106,26 @@ static int compile(int argc, char **argv, struct tool_bindings *bindings)
 
     if (!tool_bindings_take(&argc, argv, bindings) || !tool_words(argc, argv, options, &model, 1, &count))
         return TOOL_USAGE;
-    if (list && !count) {
+    other = wanted.report || wanted.force || wanted.output || hwx || html || bindings->count;
+    if (list && !count && !other) {
         if (as_json)
             tool_operators_json();
         else
             tool_operators_print();
         return TOOL_OK;
     }
-    if (list || count != 1) {
+    if (list) {
+        tool_say("--list takes no model, and no option but --json.");
+        return TOOL_USAGE;
+    }
+    if (count != 1) {
         fputs(tool_compile_help, stderr);
         return TOOL_USAGE;
     }
-    if ((hwx && !strcmp(hwx, "-")) || (html && !strcmp(html, "-"))) {
-        tool_say("--%s takes the name of a file: stdout is for the results.",
-                 hwx && !strcmp(hwx, "-") ? "hwx" : "html");
+    if (!tool_file_named("hwx", hwx) || !tool_file_named("html", html))
         return TOOL_USAGE;
-    }
+    if (!tool_bindings_read(bindings))
+        return TOOL_FAILURE;
     wanted.report |= html != NULL;
     wanted.bindings = bindings->row;
     wanted.binding_count = bindings->count;
@@ -141,11 +145,13 @@ static int compile(int argc, char **argv, struct tool_bindings *bindings)
         print_json(model, &bundle, &report);
     else if (good)
         print_text(&bundle, &report);
-    if (good && wanted.report && !report.placement)
+    if (good && wanted.report && !report.placement) {
         tool_say("%s: it is compiled already, and a bundle does not say what its nodes were; give the model.",
                  model);
+        good = false;
+    }
     if (good && html)
-        good = report.placement && tool_report_html(html, model, report.placement);
+        good = tool_report_html(html, model, report.placement);
     cc_placement_destroy(report.placement);
     cc_bundle_release(&bundle);
     return good ? TOOL_OK : TOOL_FAILURE;

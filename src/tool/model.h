@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A model ready to run through the runtime: .mil, .onnx, bundle or program image, with a packed buffer at every
- * port.
+ * A model ready to run through the runtime: .mil, .onnx, bundle or program image, with a packed buffer at
+ * every port.
  */
 #ifndef TOOL_MODEL_H
 #define TOOL_MODEL_H

@@ -30,7 +30,8 @@ const char tool_run_help[] =
     "            [--shape NAME=1,3,224,224] [--bind NAME=FILE.npy] [--allow-fallback]\n"
     "            [--repeat N] [--numerics m1|m1-exact|ieee] [--threads N] [--core native|emulated]\n"
     "            [--firmware FILE] [--timing m1|none] [--trace FILE] [--json]\n\n"
-    "Runs a model once, writes its outputs, and shows what a classifier says. MODEL is a .mil or .onnx file, a bundle folder or a compiled\n"
+    "Runs a model once, writes its outputs, and shows what a classifier says.\n"
+    "MODEL is a .mil or .onnx file, a bundle folder or a compiled\n"
     "program (.hwx or .anec; the ports of an .anec are x0, x1, ... and y0, y1, ...). Tensors are .npy\n"
     "files, fp16, fp32, uint8, int8 or bool (a uint8 of 0 or 1), in C order, of the port's shape (or of\n"
     "that shape without its ones); they are converted to the port's type, without loss when that is an\n"
@@ -68,7 +69,8 @@ const char tool_run_help[] =
     "Where a service runs (anemone serve) the model runs there, and options about the machine are refused;\n"
     "ANEMONE_SERVICE=none in the environment gives the run a machine of its own.\n\n"
     "  anemone run net.mil --input x=in.npy --output y=out.npy --repeat 100 --json\n"
-    "  anemone run net.onnx --image cat.png --labels names.txt --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225\n";
+    "  anemone run net.onnx --image cat.png --labels names.txt --mean 0.485,0.456,0.406 --std "
+    "0.229,0.224,0.225\n";
 
 #define SHAPE_TEXT 128u
 
@@ -608,8 +610,9 @@ int tool_run(int argc, char **argv)
     }
     if (trace && !open_trace(&run, trace))
         return TOOL_FAILURE;
-    good =
-        (!run.labels_file || tool_labels_read(run.labels_file, &run.labels)) && go(&run, model) && rank(&run);
+    good = tool_bindings_read(&run.given) &&
+           (!run.labels_file || tool_labels_read(run.labels_file, &run.labels)) && go(&run, model) &&
+           rank(&run);
     if (good && run.as_json)
         print_json(&run, model);
     else if (good)

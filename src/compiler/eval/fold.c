@@ -50,7 +50,7 @@ static bool is_constant(const struct cc_graph *graph, const struct cc_op *op)
 static uint64_t steps_of(const struct cc_graph *graph, const struct cc_op *op)
 {
     const struct cc_value *x = &graph->value[op->input[0]], *y = &graph->value[op->output];
-    const struct cc_value *w = op->a.weight ? &graph->value[op->a.weight - 1] : NULL;
+    const struct cc_value *w = cc_op_weight(graph, op);
     uint64_t each = 1;
 
     switch (op->kind) {
@@ -92,6 +92,25 @@ static int compute(const struct cc_graph *graph, const struct cc_op *op, double 
     return cc_eval_op(graph, op, operand, *room, error);
 }
 
+/* Counts what one more constant takes, and refuses what is too much for one graph. */
+static int count_fold(struct cc_graph *graph, const struct cc_op *op, struct base_error *error)
+{
+    graph->folded_bytes += graph->value[op->output].bytes;
+    graph->folded_steps += steps_of(graph, op);
+    for (uint32_t i = 0; i < op->inputs; i++)
+        graph->folded_steps += cc_value_elements(&graph->value[op->input[i]]);
+    if (graph->folded_bytes > CC_TENSOR_BYTES_MAX)
+        return base_fail(error, EFBIG,
+                         "%s `%.64s`: the results of operations on constants are more than the limit of %llu "
+                         "bytes.",
+                         cc_op_name(op->kind), op->name, CC_TENSOR_BYTES_MAX);
+    if (graph->folded_steps > CC_FOLD_TOTAL_MAX)
+        return base_fail(error, EFBIG,
+                         "%s `%.64s`: the operations on constants need more than the limit of %llu steps.",
+                         cc_op_name(op->kind), op->name, CC_FOLD_TOTAL_MAX);
+    return 0;
+}
+
 int cc_eval_fold(struct cc_graph *graph, uint32_t number, bool *folded, struct base_error *error)
 {
     struct cc_op *op = &graph->op[number];
@@ -103,6 +122,8 @@ int cc_eval_fold(struct cc_graph *graph, uint32_t number, bool *folded, struct b
     *folded = false;
     if (!is_constant(graph, op) || y->bytes > CC_FOLD_BYTES_MAX || steps_of(graph, op) > CC_FOLD_STEPS_MAX)
         return 0;
+    if ((status = count_fold(graph, op, error)))
+        return status;
     status = compute(graph, op, &room, error);
     data = status ? NULL : base_alloc(y->bytes);
     if (!status && !data)

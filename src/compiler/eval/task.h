@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One operation that is computed, and the families that compute it. Only files of this folder include this. */
+/* One operation, and the families that compute it. Only files of this folder include this. */
 #ifndef COMPILER_EVAL_TASK_H
 #define COMPILER_EVAL_TASK_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading and writing are the same functions over a stream, so that the two cannot differ. A stream that
- * failed does nothing more. While reading, a count or a size is compared with what is left of the bytes before
- * memory is taken for it.
+ * failed does nothing more. While reading, a count or a size is compared with what is left of the bytes
+ * before memory is taken for it.
  */
 #include "compiler/graph/file.h"
 

@@ -15,6 +15,9 @@
 
 #define CC_RANK_MAX   5u
 #define CC_INPUTS_MAX 64u /* operands of a concat or stack; every other operation has at most 3 */
+/* Chosen: a loop is unrolled by the readers of models, and its text is read once per round. */
+#define CC_LOOP_NODES_MAX 4096u /* that one loop becomes */
+#define CC_NESTED_MAX     16u   /* graphs, functions and blocks in each other */
 
 /*
  * Limits of the M1 engine (H13). The last axes of a tensor of rank 3 to 5 are C, H and W. PR_WIDTH_MAX is the
@@ -30,6 +33,8 @@ enum cc_type { CC_FP16, CC_FP32, CC_INT32, CC_BOOL };
 
 /* The count of operands of an operation that takes a list: 1 to CC_INPUTS_MAX. */
 #define CC_INPUTS_LIST UINT32_MAX
+/* One operand, or a second one in the place of the parameter `weight`. */
+#define CC_INPUTS_WEIGHT (UINT32_MAX - 1)
 
 /*
  * Operations, by their MIL names: X(ID, "mil name", inputs). What each computes, where the name does not say
@@ -198,7 +203,7 @@ enum cc_type { CC_FP16, CC_FP32, CC_INT32, CC_BOOL };
     X(SELECT, "select", 3)                           \
     X(PRELU, "prelu", 1)                             \
     X(SOFTPLUS_PARAMETRIC, "softplus_parametric", 1) \
-    X(CONV, "conv", 1)                               \
+    X(CONV, "conv", CC_INPUTS_WEIGHT)                \
     X(CONV_TRANSPOSE, "conv_transpose", 1)           \
     X(LINEAR, "linear", 1)                           \
     X(MATMUL, "matmul", 2)                           \
@@ -267,8 +272,8 @@ enum cc_depth_order { CC_DEPTH_BLOCK_FIRST, CC_DEPTH_CHANNEL_FIRST };
  */
 struct cc_attributes {
     /*
-     * Constants, value index + 1, 0 = none. CONV and LINEAR: weight and bias; norms: gamma and beta, 1 and 0
-     * if absent.
+     * Constants, value index + 1, 0 = none. CONV and LINEAR: weight and bias, a CONV with two operands the
+     * bias alone; norms: gamma and beta, 1 and 0 if absent.
      */
     uint32_t weight, bias;
     uint32_t mean, variance;         /* BATCH_NORM: constants [C], value index + 1 */
@@ -334,6 +339,7 @@ struct cc_graph {
     uint32_t *output;
     uint32_t origins, origin_capacity;
     struct cc_origin *origin;
+    uint64_t folded_bytes, folded_steps; /* of all constants that were folded (eval/fold.c) */
 };
 
 struct cc_graph *cc_graph_create(void);
@@ -352,6 +358,8 @@ int cc_graph_add_origin(struct cc_graph *graph, const char *name, const char *ki
                         unsigned column);
 int cc_graph_add_input(struct cc_graph *graph, uint32_t value);
 int cc_graph_add_output(struct cc_graph *graph, uint32_t value);
+/* The weights of a CONV: its parameter, or its second operand, which may be computed at run time. */
+const struct cc_value *cc_op_weight(const struct cc_graph *graph, const struct cc_op *op);
 /* Checks shapes, types and counts of every operation; one sentence that names operation, line and rule. */
 int cc_graph_check(const struct cc_graph *graph, struct base_error *error);
 /* The shape that an operation gives, by its rule; its output need not exist. RESHAPE has none. */

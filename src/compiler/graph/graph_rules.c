@@ -263,7 +263,11 @@ static int check_operand_count(const struct cc_op *op, struct base_error *error)
 
     if (wanted == CC_INPUTS_LIST && (op->inputs == 0 || op->inputs > CC_INPUTS_MAX))
         return cc_rule_refuse(op, error, "%u operands, expected 1 to %u", op->inputs, CC_INPUTS_MAX);
-    if (wanted != CC_INPUTS_LIST && op->inputs != wanted)
+    if (wanted == CC_INPUTS_WEIGHT &&
+        (op->inputs == 0 || op->inputs > 2 || (op->inputs == 2 && op->a.weight)))
+        return cc_rule_refuse(op, error, "%u operands, expected 1, or 2 without the parameter `weight`",
+                              op->inputs);
+    if (wanted != CC_INPUTS_LIST && wanted != CC_INPUTS_WEIGHT && op->inputs != wanted)
         return cc_rule_refuse(op, error, "%u operands, expected %u", op->inputs, wanted);
     return 0;
 }

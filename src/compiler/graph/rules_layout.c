@@ -280,7 +280,8 @@ static int blocks(const struct cc_op *op, bool from, uint32_t moved, struct cc_s
     const uint32_t *block = op->a.block;
     uint64_t count = (uint64_t)block[0] * block[1];
 
-    if (from ? out->dim[moved] % count != 0 : out->dim[2] % block[0] || out->dim[3] % block[1])
+    if (count == 0 ||
+        (from ? out->dim[moved] % count != 0 : out->dim[2] % block[0] || out->dim[3] % block[1]))
         return cc_rule_refuse(op, error, "blocks of %u by %u do not divide %s", block[0], block[1],
                               cc_shape_text(out->type, out->rank, out->dim).text);
     if (!from && out->dim[moved] > PR_CHANNELS_MAX / count)

@@ -16,8 +16,8 @@ static int check_conv(const struct cc_lowering *l, const struct cc_op *op, const
         return cc_refuse(l, "its strides are %u and %u; a descriptor takes strides up to %u", a->stride[0],
                          a->stride[1], CC_STRIDE_MAX);
     if (a->dilation[0] != 1 || a->dilation[1] != 1)
-        return cc_refuse(l, "its dilations are %u and %u; a descriptor has dilation 1",
-                         a->dilation[0], a->dilation[1]);
+        return cc_refuse(l, "its dilations are %u and %u; a descriptor has dilation 1", a->dilation[0],
+                         a->dilation[1]);
     if (weight->dim[2] > PR_KERNEL_HEIGHT_MAX || weight->dim[3] > PR_KERNEL_WIDTH_MAX)
         return cc_refuse(
             l, "its kernel is %u high and %u wide; the engine takes fp16 kernels up to %u high and %u wide",

@@ -2,7 +2,7 @@
 /*
  * Operands of records. A value is placed once, at its root: at a port, in the constants or in an intermediate
  * buffer; every later record refers to that place. Constants are stored once per content. Strides are always
- * those of cc_layout_of, so two values with one root must have the same rows.
+ * those of cc_layout_of, so two values with one root must have the same rows, or rows without padding.
  */
 #include "compiler/lower/operand.h"
 

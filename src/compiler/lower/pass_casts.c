@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Casts. The engine computes in fp16, and ports convert. Casts and row-preserving reshapes become aliases;
+ * Casts. The engine computes in fp16, and ports convert. Casts and reshapes that move nothing become aliases;
  * constants are converted to fp16; any other operand must be fp16 or bool. Arithmetic in another type is
  * refused.
  */
@@ -29,7 +29,12 @@ static int take_constant(struct cc_lowering *l, uint32_t value)
     return 0;
 }
 
-/* A reshape that keeps the rows and their order needs no copy. */
+static uint32_t row_of(const struct cc_value *v)
+{
+    return v->rank ? v->dim[v->rank - 1] : 1;
+}
+
+/* A reshape needs no copy if it keeps the rows, or if neither shape has padding behind its rows. */
 static bool is_alias(const struct cc_lowering *l, const struct cc_op *op)
 {
     const struct cc_value *x, *y;
@@ -39,7 +44,8 @@ static bool is_alias(const struct cc_lowering *l, const struct cc_op *op)
     x = cc_value_of(l, op->input[0]);
     y = cc_value_of(l, op->output);
     return (x->type == CC_FP16 || x->type == CC_BOOL || cc_is_constant(l, op->input[0])) &&
-           (x->rank ? x->dim[x->rank - 1] : 1) == (y->rank ? y->dim[y->rank - 1] : 1);
+           (row_of(x) == row_of(y) ||
+            (row_of(x) * CC_ELEMENT % PR_ROW_ALIGN == 0 && row_of(y) * CC_ELEMENT % PR_ROW_ALIGN == 0));
 }
 
 static int check_types(const struct cc_lowering *l, const struct cc_op *op)

@@ -2,7 +2,8 @@
 /*
  * Reductions. The planar engine reduces over the width, height and depth of each channel and group, so the
  * axes of a tensor are assigned: reduced ones to those three, kept ones to channels and groups. When the
- * contiguous axis is kept, a bypass task first transposes the tensor so that a reduced axis is contiguous.
+ * contiguous axis is kept, a bypass task first transposes the tensor so that a reduced axis is contiguous. At
+ * least one reduced axis is longer than 1: the passes see to that.
  */
 #include <string.h>
 
@@ -285,31 +286,6 @@ static int emit_transpose(struct cc_lowering *l, struct axes *axes, const struct
     return cc_emit_cut(l, &r);
 }
 
-/* Every reduced axis has length 1: the elements only move to the result's strides. */
-static int emit_move(struct cc_lowering *l, struct axes *axes, const struct pr_e5_operand *from,
-                     const struct pr_e5_operand *to)
-{
-    struct pr_e5_record r = cc_record(PR_E5_BYPASS);
-    struct axis w = take_axis(axes, false, true, ELEMENT), g = take_axis(axes, false, true, 0),
-                c = take_axis(axes, false, true, 0);
-    struct axis h = take_axis(axes, false, true, 0);
-
-    r.in[CC_W] = w.extent;
-    r.in[CC_H] = h.extent;
-    r.in[CC_C] = c.extent;
-    r.in[CC_G] = g.extent;
-    memcpy(r.out, r.in, sizeof(r.out));
-    r.src[0] = *from;
-    r.dst = *to;
-    r.src[0].row = h.src;
-    r.src[0].plane = c.src;
-    r.src[0].group = g.src;
-    r.dst.row = h.dst;
-    r.dst.plane = c.dst;
-    r.dst.group = g.dst;
-    return cc_emit_cut(l, &r);
-}
-
 static int emit_all(struct cc_lowering *l, const struct cc_op *op, const struct axis all[AXES],
                     const struct pr_e5_operand *from, const struct pr_e5_operand *to)
 {
@@ -324,22 +300,8 @@ static int emit_all(struct cc_lowering *l, const struct cc_op *op, const struct 
     how = how_of(op, (uint32_t)count);
     if (!has_axis(&axes, false, true, ELEMENT))
         return emit_reduction(l, op, axes, &how, from, to);
-    if (!has_axis(&axes, true, true, 0))
-        return emit_move(l, &axes, from, to);
     status = emit_transpose(l, &axes, from, &transposed);
     return status ? status : emit_reduction(l, op, axes, &how, &transposed, to);
-}
-
-/*
- * Every reduced axis has length 1, so no reduction has squared the elements: do what is left for each of
- * them.
- */
-static int finish_single(struct cc_lowering *l, const struct cc_op *op, const struct cc_view *from,
-                         const struct cc_view *to)
-{
-    if (op->kind == CC_OP_REDUCE_L2_NORM)
-        return cc_emit_planar(l, &(struct cc_planar){.flags = PR_E5_ABS}, from, NULL, to);
-    return cc_emit_planar(l, &(struct cc_planar){.op = PR_PE_SQUARE_OF_SUM}, from, NULL, to);
 }
 
 /* The reduction gives the reciprocal of the norm. */
@@ -353,8 +315,6 @@ static int finish_norm(struct cc_lowering *l, const struct cc_view *from, const 
 int cc_lower_reduce(struct cc_lowering *l, const struct cc_step *step)
 {
     const struct cc_op *op = step->op;
-    bool norm = op->kind == CC_OP_REDUCE_L2_NORM, squares = norm || op->kind == CC_OP_REDUCE_SUM_SQUARE;
-    bool moves = true; /* every reduced axis has length 1, and W is longer: nothing to reduce */
     struct pr_e5_operand from, to, first;
     struct cc_view result, buffer;
     struct cc_layout in, out;
@@ -366,10 +326,7 @@ int cc_lower_reduce(struct cc_lowering *l, const struct cc_step *step)
     if (status)
         return status;
     read_axes(l, op, &in, &out, all);
-    for (unsigned i = 0; i < AXES; i++)
-        moves &= !all[i].reduced || all[i].extent == 1;
-    moves &= in.w > 1;
-    if (!norm && !(squares && moves))
+    if (op->kind != CC_OP_REDUCE_L2_NORM)
         return emit_all(l, op, all, &from, &to);
     result = cc_view_of(&to, &out);
     status = cc_view_scratch(l, result.extent, &buffer);
@@ -379,7 +336,5 @@ int cc_lower_reduce(struct cc_lowering *l, const struct cc_step *step)
     first.offset = 0;
     if (!status)
         status = emit_all(l, op, all, &from, &first);
-    if (status)
-        return status;
-    return moves ? finish_single(l, op, &buffer, &result) : finish_norm(l, &buffer, &result);
+    return status ? status : finish_norm(l, &buffer, &result);
 }

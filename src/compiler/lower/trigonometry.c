@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The public tables of the M1 have no sine. Here k pi is subtracted from x, where k is the integer nearest to x
- * / pi, a table of the sine from 0 to 2 is applied, and the sign is that of the parity of k.
+ * The public tables of the M1 have no sine. Here k pi is subtracted from x, where k is the integer nearest to
+ * x / pi, a table of the sine from 0 to 2 is applied, and the sign is that of the parity of k.
  *
  * k is kept as k + 1536, the fp16 value that the sum with 1536 is rounded to: fp16 values are 1 apart there.
- * pi is the sum of two fp16 numbers. The first has 8 bits, so that x - HIGH k is an fp16 value: no bit of x is
- * lost. 1536 times either is an fp16 value too, so that it fits a bias register.
+ * pi is the sum of two fp16 numbers. The first has 8 bits, so that x - HIGH k is an fp16 value: no bit of x
+ * is lost. 1536 times either is an fp16 value too, so that it fits a bias register.
  *
  * k need not be the nearest integer: the table reaches to 2, which is more than pi / 2. So 1 / pi may be
  * rounded to fp16.
@@ -31,7 +31,7 @@ static int sine_of(struct cc_lowering *l, const struct cc_view *x, float shift, 
                                   .bias = cc_half_of_float(MIDDLE * LOW - shift)},
                            parity = {.scale = cc_half_of_float(-4 * sign), .bias = cc_half_of_float(sign)};
     struct cc_table sine = cc_table_sine(), fraction = cc_table_curve(CC_CURVE_FRACTION);
-    struct cc_view k, a, b, start, *from = shift > 0 ? &start : NULL;
+    struct cc_view k, a, b, start = {0}, *from = shift > 0 ? &start : NULL;
     int status = cc_view_scratch(l, y->extent, &k);
 
     if (!status)

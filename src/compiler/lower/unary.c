@@ -138,9 +138,9 @@ static bool is_zero(uint16_t half)
 }
 
 /*
- * The nearest integer, halves to the even one. x is 2 t + g with t = trunc(x / 2) and |g| < 2, both exact. The
- * sum of g and 1536 is rounded to fp16, whose values are 1 apart there: this rounds g as wanted, since 1536
- * is even. Every value behind it is exact.
+ * The nearest integer, halves to the even one. x is 2 t + g with t = trunc(x / 2) and |g| < 2, both exact.
+ * The sum of g and 1536 is rounded to fp16, whose values are 1 apart there: this rounds g as wanted, since
+ * 1536 is even. Every value after it is exact.
  */
 static int round_to_even(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)
 {

@@ -179,6 +179,16 @@ static const struct operation {
     {"fill_like", CC_OP_CONST, cc_mil_take_fill_like, {"ref_tensor", "value"}},
     {"range_1d", CC_OP_CONST, cc_mil_take_range, {"start", "end", "step"}},
     {"shape", CC_OP_CONST, cc_mil_take_shape, {"x"}},
+    {"constexpr_affine_dequantize",
+     CC_OP_CONST,
+     cc_mil_take_affine,
+     {"quantized_data", "zero_point", "scale", "axis"}},
+    {"constexpr_blockwise_shift_scale", CC_OP_CONST, cc_mil_take_blockwise, {"data", "scale", "offset"}},
+    {"constexpr_cast", CC_OP_CONST, cc_mil_take_constexpr_cast, {"source_val", "output_dtype"}},
+    {"constexpr_lut_to_dense", CC_OP_CONST, cc_mil_take_lut, {"indices", "lut", "shape", "vector_axis"}},
+    {"constexpr_sparse_to_dense", CC_OP_CONST, cc_mil_take_sparse, {"nonzero_data", "mask", "shape"}},
+    {"cond", CC_OP_CONST, NULL, {"pred"}}, /* control.c */
+    {"while_loop", CC_OP_CONST, NULL, {"loop_vars"}},
     {"split", CC_OP_SLICE_BY_SIZE, cc_mil_take_split, {"x", "axis", "num_splits", "split_sizes"}},
     {"cast", CC_OP_CAST, cc_mil_take_cast, {"x", "dtype"}},
     {"identity", CC_OP_CAST, cc_mil_take_identity, {"x"}},
@@ -216,7 +226,12 @@ bool cc_mil_op_known(const struct cc_mil_token *name)
 
 bool cc_mil_op_splits(const struct cc_mil_token *name)
 {
-    return same(name, "split");
+    return same(name, "split") || cc_mil_op_has_blocks(name);
+}
+
+bool cc_mil_op_has_blocks(const struct cc_mil_token *name)
+{
+    return same(name, "cond") || same(name, "while_loop");
 }
 
 /*
@@ -256,9 +271,9 @@ int cc_mil_op_unknown(struct cc_mil *mil, const struct cc_mil_token *name)
                        name->text, known);
 }
 
-static int check_arguments(struct cc_mil *mil, const struct cc_mil_call *call,
-                           const struct operation *operation)
+int cc_mil_op_check(struct cc_mil *mil, const struct cc_mil_call *call)
 {
+    const struct operation *operation = operation_of(&call->operation);
     char takes[128] = "";
     size_t at = 0;
 
@@ -296,7 +311,7 @@ static int build_alias(struct cc_mil *mil, struct cc_mil_call *call, uint32_t va
     struct cc_mil_symbol *symbol;
     int status;
 
-    memcpy(type.dim, source->dim, sizeof(type.dim));
+    memcpy(type.dim, source->dim, sizeof(source->dim));
     if ((status = cc_mil_declared(mil, call, &type)) || (status = cc_mil_define(mil, &call->result, &symbol)))
         return status;
     symbol->value = value + 1;
@@ -305,11 +320,24 @@ static int build_alias(struct cc_mil *mil, struct cc_mil_call *call, uint32_t va
     return 0;
 }
 
+/* The name of a node, behind that of the block it is in. */
+static char *full_name(const struct cc_mil *mil, const char *name, const struct cc_mil_token *result)
+{
+    size_t prefix = strlen(mil->prefix), length = name ? strlen(name) : result->length;
+    char *whole = base_alloc(prefix + length + 1);
+
+    if (whole) {
+        memcpy(whole, mil->prefix, prefix);
+        memcpy(whole + prefix, name ? name : result->text, length);
+    }
+    return whole;
+}
+
 /* An operation and its value, of that type. */
 static int add_op(struct cc_mil *mil, struct cc_mil_call *call, const struct cc_mil_draft *draft,
                   const struct cc_mil_type *type, uint32_t *value)
 {
-    char *name = call->name && !draft->parts ? base_strdup(call->name) : cc_mil_token_copy(&call->result);
+    char *name = full_name(mil, draft->parts ? NULL : call->name, &call->result);
     struct cc_op *op;
     int status;
 
@@ -329,14 +357,19 @@ static int add_op(struct cc_mil *mil, struct cc_mil_call *call, const struct cc_
 
 int cc_mil_insert_height(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
 {
-    struct cc_mil_draft expand = {.kind = CC_OP_EXPAND_DIMS, .inputs = 1, .a = {.axes = 1u << 2}};
-    const struct cc_value *x = cc_mil_first(mil, draft);
-    struct cc_mil_type type = {
-        .scalar = (enum cc_mil_scalar)x->type, .rank = 4, .dim = {x->dim[0], x->dim[1], 1, x->dim[2]}};
+    int status = 0;
 
-    expand.input[0] = draft->input[0];
+    for (uint32_t i = 0; i < draft->inputs && !status; i++) {
+        struct cc_mil_draft expand = {.kind = CC_OP_EXPAND_DIMS, .inputs = 1, .a = {.axes = 1u << 2}};
+        const struct cc_value *x = &mil->graph->value[draft->input[i]];
+        struct cc_mil_type type = {
+            .scalar = (enum cc_mil_scalar)x->type, .rank = 4, .dim = {x->dim[0], x->dim[1], 1, x->dim[2]}};
+
+        expand.input[0] = draft->input[i];
+        status = add_op(mil, call, &expand, &type, &draft->input[i]);
+    }
     draft->line = true;
-    return add_op(mil, call, &expand, &type, &draft->input[0]);
+    return status;
 }
 
 /* The operation at a height of 1, then a reshape that removes it. */
@@ -417,6 +450,12 @@ static void turn_to_result(struct cc_mil_call *call, unsigned i)
     call->result = call->each[i].name;
 }
 
+int cc_mil_op_alias(struct cc_mil *mil, struct cc_mil_call *call, unsigned i, uint32_t value)
+{
+    turn_to_result(call, i);
+    return build_alias(mil, call, value);
+}
+
 /* One slice per result, each after the one before. */
 static int build_split(struct cc_mil *mil, struct cc_mil_call *call, const struct operation *operation,
                        struct cc_mil_draft *draft)
@@ -429,7 +468,7 @@ static int build_split(struct cc_mil *mil, struct cc_mil_call *call, const struc
         return cc_mil_fail(mil, &call->operation, EINVAL,
                            "split gives %u results, but %u names are before `=`.", draft->parts,
                            call->results);
-    memcpy(type.dim, source->dim, sizeof(type.dim));
+    memcpy(type.dim, source->dim, sizeof(source->dim));
     memcpy(draft->a.size, source->dim, sizeof(draft->a.size));
     for (unsigned i = 0; i < call->results && !status; i++) {
         turn_to_result(call, i);
@@ -446,14 +485,14 @@ static int build_split(struct cc_mil *mil, struct cc_mil_call *call, const struc
 /* A node of the source: the call by its own name, or that of its first result. */
 static int add_origin(struct cc_mil *mil, const struct cc_mil_call *call, const char *kind)
 {
-    char *result = cc_mil_token_copy(&call->result);
+    char *name = full_name(mil, call->name, &call->result);
     int made;
 
-    if (!result)
+    if (!name)
         return cc_mil_no_memory(mil);
-    made = cc_graph_add_origin(mil->graph, call->name ? call->name : result, kind, call->operation.line,
-                               call->operation.column);
-    base_free(result);
+    made = cc_graph_add_origin(mil->graph, name, kind, call->operation.line, call->operation.column);
+    base_free(name);
+    mil->nodes++;
     mil->origin = made < 0 ? 0 : (uint32_t)made + 1;
     return made < 0 ? cc_mil_no_memory(mil) : 0;
 }
@@ -462,7 +501,7 @@ int cc_mil_op_build(struct cc_mil *mil, struct cc_mil_call *call)
 {
     const struct operation *operation = operation_of(&call->operation);
     struct cc_mil_draft draft = {.kind = operation->kind};
-    int status = check_arguments(mil, call, operation);
+    int status = cc_mil_op_check(mil, call);
 
     if (status || (status = add_origin(mil, call, operation->name)) ||
         (status = operation->take(mil, call, &draft)))

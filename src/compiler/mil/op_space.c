@@ -287,12 +287,40 @@ int cc_mil_take_reverse(struct cc_mil *mil, struct cc_mil_call *call, struct cc_
     return cc_mil_axes(mil, call, "axes", cc_mil_first(mil, draft)->rank, &draft->a.axes);
 }
 
-/* Negative indices count from the end. */
+/* Negative indices count from the end: the graph has those from the front, in a constant of its own. */
+static int resolve_indices(struct cc_mil *mil, struct cc_mil_call *call, uint32_t length, uint32_t *indices)
+{
+    const struct cc_value v = mil->graph->value[*indices - 1];
+    size_t count = v.bytes / sizeof(int32_t);
+    bool negative = false;
+    int32_t *index;
+    int value;
+
+    if (!v.data || v.type != CC_INT32)
+        return cc_mil_wrong(mil, call, "indices", EOPNOTSUPP,
+                            "are computed at run time or not int32; this engine gathers at constant indices");
+    for (size_t i = 0; i < count; i++)
+        negative |= ((const int32_t *)v.data)[i] < 0;
+    if (!negative)
+        return 0;
+    index = base_alloc_array(count, sizeof(*index));
+    for (size_t i = 0; index && i < count; i++) {
+        index[i] = ((const int32_t *)v.data)[i];
+        index[i] += index[i] < 0 && length <= INT32_MAX ? (int32_t)length : 0;
+    }
+    value = index ? cc_graph_add_const(mil->graph, "indices", CC_INT32, v.rank, v.dim, index) : -ENOMEM;
+    if (value < 0) {
+        base_free(index);
+        return cc_mil_no_memory(mil);
+    }
+    *indices = (uint32_t)value + 1;
+    return 0;
+}
+
 int cc_mil_take_gather(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
 {
-    uint32_t batch_dims = 0, length;
+    uint32_t batch_dims = 0;
     const struct cc_value *x;
-    struct cc_value *indices;
     bool validate;
     int status = cc_mil_operand(mil, call, "x", draft);
 
@@ -307,19 +335,9 @@ int cc_mil_take_gather(struct cc_mil *mil, struct cc_mil_call *call, struct cc_m
     x = cc_mil_first(mil, draft);
     if (cc_mil_given(call, "axis") && (status = cc_mil_axis(mil, call, "axis", x->rank, &draft->a.axis)))
         return status;
-    indices = &mil->graph->value[draft->a.indices - 1];
-    if (!indices->data || indices->type != CC_INT32)
-        return cc_mil_wrong(mil, call, "indices", EOPNOTSUPP,
-                            "are computed at run time or not int32; this engine gathers at constant indices");
     if (draft->a.axis >= x->rank)
         return cc_mil_wrong(mil, call, "x", EINVAL, "has no axis %u", draft->a.axis);
-    length = x->dim[draft->a.axis];
-    for (size_t i = 0; i < indices->bytes / sizeof(int32_t); i++)
-        if (((int32_t *)indices->data)[i] < 0)
-            return cc_mil_wrong(mil, call, "indices", EOPNOTSUPP,
-                                "has %" PRId32 " for an axis of length %u; write it from the front",
-                                ((int32_t *)indices->data)[i], length);
-    return 0;
+    return resolve_indices(mil, call, x->dim[draft->a.axis], &draft->a.indices);
 }
 
 int cc_mil_take_cumsum(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * If, Loop and functions. The branch of a constant condition is read in the place of the node; the body of a
- * loop is read once per round, with its number as a constant, for as long as its condition folds to true. What
- * depends on data at run time is refused.
+ * loop is read once per round, with its number as a constant, for as long as its condition folds to true.
+ * What depends on data at run time is refused.
  */
 #include <math.h>
 #include <stdio.h>
@@ -30,8 +30,8 @@ static bool enter(const struct cc_onnx_node *n, struct inside *in, bool sees_out
         .outer = reader->names, .prefix = reader->prefix, .caller = reader->caller, .opset = reader->opset};
     if (n->b->status)
         return false;
-    if (reader->depth >= CC_ONNX_DEPTH_MAX) {
-        cc_build_refuse(n->b, "graphs and functions are more than %u deep in each other", CC_ONNX_DEPTH_MAX);
+    if (reader->depth >= CC_NESTED_MAX) {
+        cc_build_refuse(n->b, "graphs and functions are more than %u deep in each other", CC_NESTED_MAX);
         return false;
     }
     snprintf(in->own_prefix, sizeof(in->own_prefix), "%.90s%.20s/", n->b->name, round);
@@ -133,8 +133,9 @@ static bool begin_round(const struct cc_onnx_node *n, struct loop *loop)
 {
     struct cc_onnx_value value = {.state = CC_ONNX_GRAPH};
     uint8_t *truth = base_alloc(1);
+    int32_t round = (int32_t)loop->round;
 
-    value.value = cc_build_ints(n->b, 0, NULL, &(int32_t){(int32_t)loop->round});
+    value.value = cc_build_ints(n->b, 0, NULL, &round);
     add_name(n, loop->body->input[0]->name, &value);
     if (truth)
         *truth = 1;
@@ -276,9 +277,9 @@ void cc_onnx_op_loop(const struct cc_onnx_node *n, enum cc_op_kind kind)
         cc_onnx_no_memory(n->reader);
     while (more && collected && loop.round < count) {
         more = do_round(n, &loop, collected);
-        if (n->reader->nodes - before > CC_ONNX_LOOP_NODES_MAX || loop.round > CC_ONNX_LOOP_NODES_MAX) {
+        if (n->reader->nodes - before > CC_LOOP_NODES_MAX || loop.round > CC_LOOP_NODES_MAX) {
             cc_build_refuse(n->b, "it becomes more than %u nodes: a loop is unrolled, and that is the limit",
-                            CC_ONNX_LOOP_NODES_MAX);
+                            CC_LOOP_NODES_MAX);
             break;
         }
     }

@@ -100,6 +100,7 @@ static const struct row rows[] = {
      "auto_pad dilations group kernel_shape pads strides"},
     {"QLinearMatMul", cc_onnx_op_qlinear_matmul, CC_OP_MATMUL, ""},
     {"QuantizeLinear", cc_onnx_op_quantize, CC_OP_CLIP, "axis block_size output_dtype precision saturate"},
+    {"RMSNormalization", cc_onnx_op_rms_norm, CC_OP_MUL, "axis epsilon stash_type"},
     {"Range", cc_onnx_op_range, CC_OP_CONST, ""},
     {"Reciprocal", cc_onnx_op_unary, CC_OP_INVERSE, ""},
     {"ReduceL1", cc_onnx_op_reduce, CC_OP_REDUCE_L1_NORM, "axes keepdims noop_with_empty_axes"},

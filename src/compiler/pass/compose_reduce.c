@@ -63,8 +63,8 @@ static uint32_t softmax(struct cc_rewrite *r, const struct cc_op *op, uint32_t x
 }
 
 /*
- * sqrt((factor norm(x))^2 + epsilon) over `axes`, which stay. It is the norm of two numbers, so that no square
- * is rounded to fp16.
+ * sqrt((factor norm(x))^2 + epsilon) over `axes`, which stay. It is the norm of two numbers, so that no
+ * square is rounded to fp16.
  */
 static uint32_t root_of_squares(struct cc_rewrite *r, uint32_t x, uint32_t axes, float factor, float epsilon)
 {
@@ -173,8 +173,8 @@ static uint32_t product_along(struct cc_rewrite *r, uint32_t x, uint32_t axis)
 }
 
 /*
- * A slice of the last axis passes large values only from 64-byte boundaries on, so that axis is exchanged with
- * the one before it.
+ * A slice of the last axis passes large values only from 64-byte boundaries on, so that axis is exchanged
+ * with the one before it.
  */
 static uint32_t product_along_last(struct cc_rewrite *r, uint32_t x)
 {
@@ -262,6 +262,22 @@ static uint32_t cut_reduction(struct cc_rewrite *r, const struct cc_op *op, uint
     return finish(r, op, x);
 }
 
+/* Whether the reduced axes are neighbours. With rank 5, others would have to be brought together first. */
+static bool is_run(const struct cc_value *x, uint32_t axes)
+{
+    bool begun = false, ended = false;
+
+    for (uint32_t i = 0; i < x->rank; i++) {
+        bool reduced = axes >> i & 1;
+
+        if (reduced && ended)
+            return false;
+        ended |= begun && !reduced && x->dim[i] > 1;
+        begun |= reduced;
+    }
+    return true;
+}
+
 /*
  * Whether one task reduces these axes: besides W it has two axes, of at most PR_HEIGHT_MAX elements. A longer
  * one is divided by the lowering if it is the only one and a multiple of that.
@@ -279,10 +295,10 @@ static bool fits(const struct cc_value *x, uint32_t axes)
         count += reduced;
         small &= !reduced || x->dim[i] <= PR_HEIGHT_MAX;
     }
-    /* More than two besides W are merged. */
-    if (count > 2)
+    /* More than two besides W are merged, and of rank 5 neighbours are. */
+    if (count > 2 || x->rank == CC_RANK_MAX)
         small &= reduced_elements(x, axes) <= PR_HEIGHT_MAX;
-    return count < 2 || small;
+    return count < 2 || (small && (x->rank < CC_RANK_MAX || is_run(x, axes)));
 }
 
 /* The planes of softmax and the norms: rows of the last axis. */
@@ -296,6 +312,102 @@ static bool norm_fits(const struct cc_value *x, uint32_t axes)
     if (x->dim[x->rank - 1] == 1)
         last = 1;
     return count <= PR_HEIGHT_MAX || (last <= PR_WIDTH_MAX && count / last <= PR_HEIGHT_MAX);
+}
+
+/* The axes that an operation computes along. */
+static uint32_t axes_of(const struct cc_op *op, const struct cc_value *x)
+{
+    switch (op->kind) {
+    case CC_OP_SOFTMAX:
+    case CC_OP_LOG_SOFTMAX: return 1u << op->a.axis;
+    case CC_OP_L2_NORM: return (1u << x->rank) - 2;
+    default: return op->a.axes;
+    }
+}
+
+/* A mask of axes without one of them. */
+static uint32_t without(uint32_t axes, uint32_t axis)
+{
+    return (axes & ((1u << axis) - 1)) | (axes >> (axis + 1) << axis);
+}
+
+/* Whether an axis of length 1 can be left out: another axis is left to compute along, and the limits hold. */
+static bool can_leave_out(const struct cc_op *op, const struct cc_value *x, uint32_t axis,
+                          uint32_t dims[CC_RANK_MAX])
+{
+    bool along = axes_of(op, x) >> axis & 1, parameters = op->a.weight || op->a.bias;
+    struct base_error limit;
+    uint32_t count = 0;
+
+    if (x->dim[axis] != 1 || !without(axes_of(op, x), axis) || (op->kind == CC_OP_L2_NORM && !axis) ||
+        (along && parameters))
+        return false;
+    for (uint32_t i = 0; i < x->rank; i++)
+        if (i != axis)
+            dims[count++] = x->dim[i];
+    return !cc_shape_check(x->type, count, dims, false, &limit);
+}
+
+/* Rank 5 with an axis of length 1: the same with rank 4, before anything is cut. */
+static bool leave_out(struct cc_rewrite *r, const struct cc_op *op)
+{
+    const struct cc_value *x = &r->from->value[op->input[0]], *out = &r->from->value[op->output];
+    uint32_t dims[CC_RANK_MAX], axis = 0, value;
+    struct cc_attributes a = op->a;
+
+    if (x->rank < CC_RANK_MAX)
+        return false;
+    while (axis < x->rank && !can_leave_out(op, x, axis, dims))
+        axis++;
+    if (axis == x->rank)
+        return false;
+    a.axes = without(a.axes, axis);
+    a.axis -= a.axis > axis;
+    a.weight = cc_rewrite_parameter(r, op->a.weight);
+    a.bias = cc_rewrite_parameter(r, op->a.bias);
+    value = cc_rewrite_value(r, op->input[0]);
+    value = cc_build_reshape(&r->to, value, x->rank - 1, dims);
+    value = cc_build_op(&r->to, op->kind, 1, &value, &a);
+    cc_rewrite_put(r, op->output, cc_build_reshape(&r->to, value, out->rank, out->dim));
+    return true;
+}
+
+/* Only axes of length 1 are reduced: the elements stay as they are, but for their function. */
+static uint32_t reduce_single(struct cc_rewrite *r, const struct cc_op *op, uint32_t x)
+{
+    const struct cc_value *v = &r->from->value[op->output];
+
+    switch (op->kind) {
+    case CC_OP_REDUCE_L1_NORM:
+    case CC_OP_REDUCE_L2_NORM: x = cc_build_unary(&r->to, CC_OP_ABS, x); break;
+    case CC_OP_REDUCE_SUM_SQUARE: x = cc_build_unary(&r->to, CC_OP_SQUARE, x); break;
+    case CC_OP_REDUCE_LOG_SUM: x = cc_build_unary(&r->to, CC_OP_LOG, x); break;
+    default: break;
+    }
+    return cc_build_reshape(&r->to, x, v->rank, v->dim);
+}
+
+static bool is_reduction(const struct cc_op *op)
+{
+    switch (op->kind) {
+#define X(id, name, inputs) case CC_OP_##id:
+        CC_OPS_REDUCE(X)
+#undef X
+        return true;
+    default: return false;
+    }
+}
+
+/* The operations of this family. Batch and instance norms have rank 3 or 4. */
+static bool is_family(const struct cc_op *op)
+{
+    switch (op->kind) {
+    case CC_OP_SOFTMAX:
+    case CC_OP_LOG_SOFTMAX:
+    case CC_OP_LAYER_NORM:
+    case CC_OP_L2_NORM: return true;
+    default: return is_reduction(op);
+    }
 }
 
 static bool is_composite(const struct cc_op *op, const struct cc_value *x)
@@ -324,7 +436,15 @@ void cc_compose_reduce(struct cc_rewrite *r, const struct cc_op *op, bool *done)
     struct cc_build *b = &r->to;
     uint32_t x, y;
 
-    if (!op->inputs || !is_composite(op, &r->from->value[op->input[0]]))
+    if (!is_family(op))
+        return;
+    if (is_reduction(op) && reduced_elements(&r->from->value[op->input[0]], op->a.axes) == 1) {
+        cc_rewrite_put(r, op->output, reduce_single(r, op, cc_rewrite_value(r, op->input[0])));
+        *done = true;
+        return;
+    }
+    *done = leave_out(r, op);
+    if (*done || !is_composite(op, &r->from->value[op->input[0]]))
         return;
     x = cc_rewrite_value(r, op->input[0]);
     switch (op->kind) {

@@ -11,7 +11,10 @@
 #include "compiler/pass/compose.h"
 #include "compiler/pass/lane.h"
 
-enum { TAPS = 4 };
+enum {
+    TAPS = 4,
+    MATRIX_MAX = 1u << 26 /* elements of a constant matrix; chosen */
+};
 
 /* Where index i of the result is in x. */
 static double place(const struct cc_attributes *a, unsigned axis, uint32_t in, uint32_t out, uint32_t i)
@@ -89,9 +92,15 @@ static void resize_weighted(struct cc_build *b, const struct cc_attributes *a, u
                             struct cc_lane *lane)
 {
     uint32_t in = lane->length;
-    float *matrix = base_alloc_array((size_t)in * out, sizeof(*matrix));
     double weight[TAPS];
+    float *matrix;
 
+    if ((uint64_t)in * out > MATRIX_MAX) {
+        cc_build_refuse(b, "an axis of length %u to %u takes a matrix of more than %u elements", in, out,
+                        MATRIX_MAX);
+        return;
+    }
+    matrix = base_alloc_array((size_t)in * out, sizeof(*matrix));
     for (uint32_t i = 0; matrix && i < out; i++) {
         double at = place(a, axis, in, out, i), base = floor(at);
 

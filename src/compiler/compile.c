@@ -366,8 +366,11 @@ static int compile_model(const char *model, const struct cc_options *options, st
     if (status || !graph)
         return status;
     report->operations = count_operations(graph);
-    cc_cache_key(graph, report->key);
-    status = build(&graph, model, options, bundle, report, error);
+    status = cc_weights_apply(graph, options->weights, &report->weights, error);
+    if (!status) {
+        cc_cache_key(graph, report->key);
+        status = build(&graph, model, options, bundle, report, error);
+    }
     cc_graph_destroy(graph);
     return status;
 }
@@ -449,7 +452,9 @@ int cc_compile(const char *model, const struct cc_options *options, struct cc_bu
     report->compile_ns = now_ns() - start;
     if (status || report == &unwanted) {
         cc_placement_destroy(report->placement);
+        cc_weights_report_destroy(report->weights);
         report->placement = NULL;
+        report->weights = NULL;
     }
     if (status)
         cc_bundle_release(bundle);
@@ -460,6 +465,7 @@ int cc_compile_find(const char *model, const struct cc_options *options, struct 
 {
     static const struct cc_options defaults;
     char cache[CC_PATH_BYTES], key[CC_KEY_BYTES];
+    struct cc_weights_report *weights = NULL;
     struct cc_bundle bundle = {0};
     struct cc_graph *graph = NULL;
     int status;
@@ -471,10 +477,14 @@ int cc_compile_find(const char *model, const struct cc_options *options, struct 
     }
     options = options ? options : &defaults;
     status = cc_model_read(model, options->bindings, options->binding_count, &graph, error);
+    if (!status && graph)
+        status = cc_weights_apply(graph, options->weights, &weights, error);
+    cc_weights_report_destroy(weights);
+    if (!status && graph)
+        cc_cache_key(graph, key);
+    cc_graph_destroy(graph);
     if (status || !graph)
         return status;
-    cc_cache_key(graph, key);
-    cc_graph_destroy(graph);
     if (cc_cache_folder(options->cache, cache, sizeof(cache), NULL))
         return 0;
     status = cc_cache_find(cache, key, true, &bundle, NULL);

@@ -27,7 +27,7 @@
 const char tool_run_help[] =
     "anemone run MODEL --input NAME=FILE.npy ... --output NAME=FILE.npy ...\n"
     "anemone run MODEL --image PICTURE [--labels FILE] [--top N] ...\n"
-    "            [--shape NAME=1,3,224,224] [--bind NAME=FILE.npy]\n"
+    "            [--shape NAME=1,3,224,224] [--bind NAME=FILE.npy] [--weights fp16|int8|palette4]\n"
     "            [--repeat N] [--numerics m1|m1-exact|ieee] [--threads N] [--core native|emulated]\n"
     "            [--firmware FILE] [--timing m1|none] [--trace FILE] [--json]\n\n"
     "Runs a model once, writes its outputs, and shows what a classifier says. MODEL is a .mil or .onnx file, a bundle folder or a compiled\n"
@@ -43,7 +43,7 @@ const char tool_run_help[] =
     "  --mean M[,M,M]      subtracted, for all channels or for each, in the input's order; 0\n"
     "  --std S[,S,S]       then divided by; 1\n"
     "  --layout LAYOUT     auto (default: by the input's shape), nchw or nhwc\n"
-    "  --bgr               blue first\n" TOOL_BINDINGS_HELP
+    "  --bgr               blue first\n" TOOL_BINDINGS_HELP TOOL_WEIGHTS_HELP
     "  --labels FILE       one name per class, a line each\n"
     "  --top N             the N largest values of the output that has one per class, with bars; 5 with\n"
     "                      --image or --labels\n"
@@ -250,17 +250,26 @@ static bool take_words(struct run *run, int argc, char **argv, const char **mode
                    timing = {"--timing", "ANEMONE_TIMING", NULL}, traced = {"--trace", "ANEMONE_TRACE", NULL};
     const struct setting *const own[] = {&numerics, &threads, &core, &firmware, &timing, &traced, NULL};
     struct tool_image_words image = {0};
-    const char *repeat = NULL, *labels = NULL, *top = NULL;
-    const struct tool_option options[] = {
-        {"json", &run->as_json, NULL},       {"image", NULL, &image.image},
-        {"fit", NULL, &image.fit},           {"range", NULL, &image.range},
-        {"mean", NULL, &image.mean},         {"std", NULL, &image.std},
-        {"layout", NULL, &image.layout},     {"bgr", &image.bgr, NULL},
-        {"labels", NULL, &labels},           {"top", NULL, &top},
-        {"repeat", NULL, &repeat},           {"numerics", NULL, &numerics.given},
-        {"threads", NULL, &threads.given},   {"core", NULL, &core.given},
-        {"firmware", NULL, &firmware.given}, {"timing", NULL, &timing.given},
-        {"trace", NULL, &traced.given},      {0}};
+    const char *repeat = NULL, *labels = NULL, *top = NULL, *weights = NULL;
+    const struct tool_option options[] = {{"json", &run->as_json, NULL},
+                                          {"image", NULL, &image.image},
+                                          {"fit", NULL, &image.fit},
+                                          {"range", NULL, &image.range},
+                                          {"mean", NULL, &image.mean},
+                                          {"std", NULL, &image.std},
+                                          {"layout", NULL, &image.layout},
+                                          {"bgr", &image.bgr, NULL},
+                                          {"labels", NULL, &labels},
+                                          {"top", NULL, &top},
+                                          {"repeat", NULL, &repeat},
+                                          {"numerics", NULL, &numerics.given},
+                                          {"threads", NULL, &threads.given},
+                                          {"core", NULL, &core.given},
+                                          {"firmware", NULL, &firmware.given},
+                                          {"timing", NULL, &timing.given},
+                                          {"trace", NULL, &traced.given},
+                                          {"weights", NULL, &weights},
+                                          {0}};
     unsigned count;
 
     if (!tool_bindings_take(&argc, argv, &run->given) || !take_bindings(&argc, argv, "input", &run->in) ||
@@ -271,6 +280,8 @@ static bool take_words(struct run *run, int argc, char **argv, const char **mode
         fputs(tool_run_help, stderr);
         return false;
     }
+    if (!tool_weights_parse(weights, &run->given.weights))
+        return false;
     run->own_option = first_given(own);
     *trace = setting_value(&traced);
     run->config.firmware_image = setting_value(&firmware);
@@ -508,7 +519,7 @@ static bool open_model(struct run *run, const char *model)
     char *bundle;
     bool good;
 
-    if (!run->given.count)
+    if (!run->given.count && !run->given.weights)
         return tool_model_open(model, &run->model);
     bundle = tool_bindings_compile(&run->given, model);
     compiled = tool_latency_now_ns() - begin;

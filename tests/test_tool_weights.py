@@ -84,8 +84,19 @@ def main():
             off = max(abs(a - b) for a, b in zip(plain, run(anemone, folder, model, form)))
             ok(f"{form}: results within what the weights' error allows", 0 < off <= bound)
 
+        # nine weights of ten are zero: their bytes are not in the program, and the results are the same bits
+        thin = os.path.join(folder, "thin.mil")
+        write_model(thin, [weight if i % 10 == 0 else 0.0 for i, weight in enumerate(weights)])
+        dense, sparse = (compile_json(anemone, thin, form) for form in ("fp16", "sparse"))
+        ok("sparse: fewer bytes", sparse["weights_bytes"] < dense["weights_bytes"] / 2 and sparse["key"] != dense["key"])
+        ok("sparse: the zeros are counted", sparse["weights"]["zeros"] >= SIZE * SIZE * 9 // 10 and sparse["weights"]["stored"] == "streamed")
+        ok("sparse: the same results", run(anemone, folder, thin, "sparse") == run(anemone, folder, thin, "fp16"))
+        image = os.path.join(folder, "thin.hwx")
+        done = command(anemone, "compile", thin, "--weights", "sparse", "--hwx", image)
+        ok("sparse: its image is a valid program", done.returncode == 0 and command(anemone, "check", image).returncode == 0)
+
         done = command(anemone, "compile", model, "--weights", "int4")
-        ok("a form that does not exist is refused", done.returncode == 2 and "fp16, int8 or palette4, not int4" in done.stderr)
+        ok("a form that does not exist is refused", done.returncode == 2 and "fp16, int8, palette4 or sparse, not int4" in done.stderr)
         done = command(anemone, "compile", reports["int8"]["bundle"], "--weights", "int8")
         ok("a bundle keeps its weights", "its weights stay as they are" in done.stderr)
     return tap.report(results)

@@ -236,9 +236,17 @@ static int write_out(const struct cc_bundle *bundle, const char *wanted, struct 
     return status;
 }
 
+/* Another form of weights is another program, also when the graph is the same. */
+static void make_key(const struct cc_graph *graph, enum cc_weights weights, char key[CC_KEY_BYTES])
+{
+    cc_cache_key(graph, key);
+    if (weights == CC_WEIGHTS_SPARSE)
+        cc_cache_key_option(cc_weights_name(weights), key);
+}
+
 /* Replaces the graph by what the passes make of it. `placement` NULL: none is asked for. */
-static int lower(struct cc_graph **graph, const char *model, struct cc_placement **placement,
-                 struct cc_program **program, struct base_error *error)
+static int lower(struct cc_graph **graph, const char *model, enum cc_weights weights,
+                 struct cc_placement **placement, struct cc_program **program, struct base_error *error)
 {
     struct base_error inner;
     int status = placement ? cc_placement_create(*graph, placement, &inner) : 0;
@@ -246,7 +254,9 @@ static int lower(struct cc_graph **graph, const char *model, struct cc_placement
     if (!status)
         status = cc_passes(graph, &inner);
     if (!status)
-        status = cc_lower(*graph, placement ? CC_LOWER_REPORT : 0, program, &inner);
+        status = cc_lower(
+            *graph, (placement ? CC_LOWER_REPORT : 0) | (weights == CC_WEIGHTS_SPARSE ? CC_LOWER_SPARSE : 0),
+            program, &inner);
     if (!status && placement)
         status = cc_placement_add(*placement, *graph, *program, &inner);
     if (!status && placement)
@@ -337,7 +347,8 @@ static int build(struct cc_graph **graph, const char *model, const struct cc_opt
     if (!report->hit && options->look)
         return base_fail(error, ENODATA, "%s: the cache does not have it.", model);
     if (!report->hit || options->report)
-        status = lower(graph, model, options->report ? &report->placement : NULL, &program, error);
+        status = lower(graph, model, options->weights, options->report ? &report->placement : NULL, &program,
+                       error);
     if (!status && !report->hit) {
         base_progress_phase("store");
         program->model = options->leave_unsigned ? NULL : model;
@@ -368,7 +379,7 @@ static int compile_model(const char *model, const struct cc_options *options, st
     report->operations = count_operations(graph);
     status = cc_weights_apply(graph, options->weights, &report->weights, error);
     if (!status) {
-        cc_cache_key(graph, report->key);
+        make_key(graph, options->weights, report->key);
         status = build(&graph, model, options, bundle, report, error);
     }
     cc_graph_destroy(graph);
@@ -481,7 +492,7 @@ int cc_compile_find(const char *model, const struct cc_options *options, struct 
         status = cc_weights_apply(graph, options->weights, &weights, error);
     cc_weights_report_destroy(weights);
     if (!status && graph)
-        cc_cache_key(graph, key);
+        make_key(graph, options->weights, key);
     cc_graph_destroy(graph);
     if (status || !graph)
         return status;

@@ -18,8 +18,10 @@
 
 enum { PALETTE = 16, HALVES = 1 << 16, ROUNDS_MAX = 100, LEVELS = 127 };
 
-static const char *const names[] = {
-    [CC_WEIGHTS_FP16] = "fp16", [CC_WEIGHTS_INT8] = "int8", [CC_WEIGHTS_PALETTE4] = "palette4"};
+static const char *const names[] = {[CC_WEIGHTS_FP16] = "fp16",
+                                    [CC_WEIGHTS_INT8] = "int8",
+                                    [CC_WEIGHTS_PALETTE4] = "palette4",
+                                    [CC_WEIGHTS_SPARSE] = "sparse"};
 
 bool cc_weights_parse(const char *text, enum cc_weights *form)
 {
@@ -67,6 +69,7 @@ static void set(struct tensor *t, uint64_t i, uint16_t half)
 
 struct sums {
     double largest, squares, weights;
+    uint64_t zeros;
 };
 
 static void replace(struct tensor *t, uint64_t i, uint16_t half, struct sums *sums)
@@ -76,6 +79,7 @@ static void replace(struct tensor *t, uint64_t i, uint16_t half, struct sums *su
     sums->largest = fmax(sums->largest, off);
     sums->squares += off * off;
     sums->weights += before * before;
+    sums->zeros += !half;
     set(t, i, half);
 }
 
@@ -205,6 +209,20 @@ static int to_palette(struct tensor *t, struct sums *sums)
     return 0;
 }
 
+static int change(struct tensor *t, enum cc_weights form, struct sums *sums)
+{
+    switch (form) {
+    case CC_WEIGHTS_INT8: return to_int8(t, sums);
+    case CC_WEIGHTS_PALETTE4: return to_palette(t, sums);
+    default: break;
+    }
+    for (uint64_t i = 0; i < t->count; i++) {
+        sums->weights += (double)get(t, i) * (double)get(t, i);
+        sums->zeros += !half_at(t, i);
+    }
+    return 0;
+}
+
 /* The constant that an operation uses as weights, and the axis of its output channels. False: none. */
 static bool weights_of(const struct cc_graph *graph, const struct cc_op *op, uint32_t *value, uint32_t *axis)
 {
@@ -241,6 +259,7 @@ static bool is_finite(const struct tensor *t)
 static void fill_row(struct cc_weights_error *row, uint64_t elements, const struct sums *sums)
 {
     row->elements = elements;
+    row->zeros = sums->zeros;
     row->largest = sums->largest;
     row->rms = elements ? sqrt(sums->squares / (double)elements) : 0;
     row->weights_rms = elements ? sqrt(sums->weights / (double)elements) : 0;
@@ -273,7 +292,7 @@ static int apply_to(struct cc_graph *graph, const struct cc_op *op, bool *done,
     if (!larger)
         return -ENOMEM;
     report->tensor = larger;
-    status = report->form == CC_WEIGHTS_INT8 ? to_int8(&t, &sums) : to_palette(&t, &sums);
+    status = change(&t, report->form, &sums);
     if (status)
         return status;
     row = &report->tensor[report->tensors++];
@@ -283,6 +302,7 @@ static int apply_to(struct cc_graph *graph, const struct cc_op *op, bool *done,
     total->largest = fmax(total->largest, sums.largest);
     total->squares += sums.squares;
     total->weights += sums.weights;
+    total->zeros += sums.zeros;
     report->total.elements += t.count;
     return 0;
 }

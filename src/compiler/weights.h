@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Smaller forms of weights, chosen by a flag. Constants of convolutions and matrix products are replaced, in
- * the graph as a front end made it, by what the form can hold; each stays a dense constant, so the program
- * and its speed are those of fp16 weights. The key of the cache is made after that, of the new constants.
+ * Smaller forms of weights, chosen by a flag. With int8 and palette4, constants of convolutions and matrix
+ * products are replaced, in the graph as a front end made it, by what the form can hold; each stays a dense
+ * constant, so the program and its speed are those of fp16 weights. The key of the cache is made after that,
+ * of the new constants. Palettes are not streamed: only those of one bit are decoded (program/task_ne.c).
  *
- * Streams of smaller kernels are not made: of palettes only those of one bit are decoded (program/task_ne.c).
+ * With sparse no weight is changed: the lowering leaves zeros out of kernels where that makes them smaller,
+ * and the engine reads fewer bytes.
  */
 #ifndef COMPILER_WEIGHTS_H
 #define COMPILER_WEIGHTS_H
@@ -24,6 +26,7 @@ enum cc_weights {
     CC_WEIGHTS_FP16,
     CC_WEIGHTS_INT8,     /* -127 to 127 times an fp16 scale per output channel, max|w| / 127 */
     CC_WEIGHTS_PALETTE4, /* 16 fp16 values per tensor, by k-means */
+    CC_WEIGHTS_SPARSE,   /* fp16 without zeros */
 };
 
 bool cc_weights_parse(const char *text, enum cc_weights *form);
@@ -32,7 +35,7 @@ const char *cc_weights_name(enum cc_weights form);
 /* How far the new weights are from the old ones. */
 struct cc_weights_error {
     char node[CC_WEIGHTS_NAME_BYTES]; /* of the source, the first that uses the tensor; empty: the sum */
-    uint64_t elements;
+    uint64_t elements, zeros;         /* zeros of the new weights */
     double largest, rms;
     double weights_rms; /* of the old weights */
 };

@@ -149,7 +149,7 @@ bool tool_weights_parse(const char *given, enum cc_weights *weights)
 {
     if (!given || cc_weights_parse(given, weights))
         return true;
-    tool_say("--weights takes fp16, int8 or palette4, not %s.", given);
+    tool_say("--weights takes fp16, int8, palette4 or sparse, not %s.", given);
     return false;
 }
 

@@ -38,7 +38,8 @@ bool tool_weights_parse(const char *given, enum cc_weights *weights);
     "                            whole numbers or bools\n"
 #define TOOL_WEIGHTS_HELP                                                                                  \
     "  --weights FORM            fp16 (default); int8: 8 bits and a scale per output channel; palette4:\n" \
-    "                            16 values per tensor. Of convolutions and matrix products, tensors of\n"  \
-    "                            2048 elements or more; they are expanded to fp16 in the program\n"
+    "                            16 values per tensor; both for tensors of 2048 elements or more of\n"     \
+    "                            convolutions and matrix products, and expanded to fp16 in the program;\n" \
+    "                            sparse: zeros are left out where that makes a kernel smaller\n"
 
 #endif

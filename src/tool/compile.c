@@ -19,7 +19,7 @@
 
 const char tool_compile_help[] =
     "anemone compile MODEL [--output NAME.bundle] [--hwx FILE.hwx] [--report] [--html FILE]\n"
-    "                [--shape NAME=1,3,224,224] [--bind NAME=FILE.npy] [--weights fp16|int8|palette4]\n"
+    "                [--shape NAME=1,3,224,224] [--bind NAME=FILE.npy] [--weights fp16|int8|palette4|sparse]\n"
     "                [--force] [--json]\n"
     "anemone compile --list [--json]\n\n"
     "Compiles a .mil or .onnx file into a bundle in the cache and says whether the cache had it already, under\n"
@@ -46,6 +46,7 @@ const char tool_compile_help[] =
 static void weights_row(struct json *json, const struct cc_weights_error *row)
 {
     json_number(json, "elements", row->elements);
+    json_number(json, "zeros", row->zeros);
     json_float(json, "largest", row->largest);
     json_float(json, "rms", row->rms);
     json_float(json, "weights_rms", row->weights_rms);
@@ -55,7 +56,7 @@ static void weights_json(struct json *json, const struct cc_weights_report *weig
 {
     json_object(json, "weights");
     json_string(json, "form", cc_weights_name(weights->form));
-    json_string(json, "stored", "folded");
+    json_string(json, "stored", weights->form == CC_WEIGHTS_SPARSE ? "streamed" : "folded");
     json_number(json, "tensors", weights->tensors);
     json_number(json, "not_finite", weights->kept);
     weights_row(json, &weights->total);
@@ -74,18 +75,27 @@ static void weights_json(struct json *json, const struct cc_weights_report *weig
 static void print_weights(const struct cc_weights_report *weights, bool each)
 {
     const struct cc_weights_error *total = &weights->total;
+    bool sparse = weights->form == CC_WEIGHTS_SPARSE;
 
-    printf(
-        "form          %s, folded to fp16: %u tensors, largest error %.4g, rms %.4g of weights of rms %.4g\n",
-        cc_weights_name(weights->form), weights->tensors, total->largest, total->rms, total->weights_rms);
+    if (sparse)
+        printf("form          sparse: %" PRIu64 " zeros among %" PRIu64 " weights of %u tensors\n",
+               total->zeros, total->elements, weights->tensors);
+    else
+        printf(
+            "form          %s, folded to fp16: %u tensors, largest error %.4g, rms %.4g of weights of rms %.4g\n",
+            cc_weights_name(weights->form), weights->tensors, total->largest, total->rms, total->weights_rms);
     if (weights->kept)
         printf("              %u tensors have a weight that is not finite and were left\n", weights->kept);
     for (uint32_t i = 0; each && i < weights->tensors; i++) {
         struct cc_weights_error row = weights->tensor[i];
 
         base_printable_make(row.node, strlen(row.node));
-        printf("              largest %-10.4g rms %-10.4g of %-10.4g  %s\n", row.largest, row.rms,
-               row.weights_rms, row.node);
+        if (sparse)
+            printf("              zeros %.1f percent  %s\n", 100 * (double)row.zeros / (double)row.elements,
+                   row.node);
+        else
+            printf("              largest %-10.4g rms %-10.4g of %-10.4g  %s\n", row.largest, row.rms,
+                   row.weights_rms, row.node);
     }
 }
 

@@ -27,7 +27,7 @@
 const char tool_run_help[] =
     "anemone run MODEL --input NAME=FILE.npy ... --output NAME=FILE.npy ...\n"
     "anemone run MODEL --image PICTURE [--labels FILE] [--top N] ...\n"
-    "            [--shape NAME=1,3,224,224] [--bind NAME=FILE.npy] [--weights fp16|int8|palette4]\n"
+    "            [--shape NAME=1,3,224,224] [--bind NAME=FILE.npy] [--weights fp16|int8|palette4|sparse]\n"
     "            [--repeat N] [--numerics m1|m1-exact|ieee] [--threads N] [--core native|emulated]\n"
     "            [--firmware FILE] [--timing m1|none] [--trace FILE] [--json]\n\n"
     "Runs a model once, writes its outputs, and shows what a classifier says. MODEL is a .mil or .onnx file, a bundle folder or a compiled\n"

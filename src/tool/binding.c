@@ -163,9 +163,10 @@ void tool_bindings_release(struct tool_bindings *bindings)
     bindings->count = 0;
 }
 
-char *tool_bindings_compile(const struct tool_bindings *bindings, const char *model)
+char *tool_bindings_compile(const struct tool_bindings *bindings, const char *model, bool fallback)
 {
-    struct cc_options wanted = {.bindings = bindings->row, .binding_count = bindings->count};
+    struct cc_options wanted = {
+        .bindings = bindings->row, .binding_count = bindings->count, .allow_fallback = fallback};
     struct base_error error = {{0}};
     struct cc_bundle bundle = {0};
     struct cc_report report = {0};

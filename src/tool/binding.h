@@ -28,7 +28,7 @@ void tool_bindings_release(struct tool_bindings *bindings);
  * The path of a model that is compiled with these bindings, for base_free: a bundle in the cache. NULL after
  * saying why.
  */
-char *tool_bindings_compile(const struct tool_bindings *bindings, const char *model);
+char *tool_bindings_compile(const struct tool_bindings *bindings, const char *model, bool fallback);
 
 /* What the help of a verb says of them. */
 #define TOOL_BINDINGS_HELP                                                                                  \

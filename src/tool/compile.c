@@ -18,7 +18,8 @@
 
 const char tool_compile_help[] =
     "anemone compile MODEL [--output NAME.bundle] [--hwx FILE.hwx] [--report] [--html FILE]\n"
-    "                [--shape NAME=1,3,224,224] [--bind NAME=FILE.npy] [--force] [--json]\n"
+    "                [--shape NAME=1,3,224,224] [--bind NAME=FILE.npy] [--allow-fallback]\n"
+    "                [--force] [--json]\n"
     "anemone compile --list [--json]\n\n"
     "Compiles a .mil or .onnx file into a bundle in the cache and says whether the cache had it already, under\n"
     "which key, and how long it took. MODEL may also be a bundle, which is then checked. A compiled\n"
@@ -33,6 +34,9 @@ const char tool_compile_help[] =
     "                        constants; and the sum with the dispatch, on an M1 and an M1 Max\n"
     "  --html FILE           the report as one HTML file: the graph coloured by where and shaded by cost,\n"
     "                        details of each node, a table by cost; needs no server and no network\n" TOOL_BINDINGS_HELP
+    "  --allow-fallback      cuts the model where the engine cannot run it: the bundle has programs of the\n"
+    "                        engine and host segments between them, which the report names; without it\n"
+    "                        nothing runs on the host\n"
     "  --force               compiles even when the cache has it\n"
     "  --list                every operator that is accepted: its form, what it is composed of, its limits\n"
     "  --json                the same as JSON\n\n"
@@ -55,6 +59,8 @@ static void print_json(const char *model, const struct cc_bundle *bundle, const 
     json_number(&json, "descriptors", report->descriptors);
     json_number(&json, "weights_bytes", report->weights_bytes);
     json_number(&json, "intermediate_bytes", report->intermediate_bytes);
+    json_number(&json, "engine_segments", report->host_segments ? report->engine_segments : 1);
+    json_number(&json, "host_segments", report->host_segments);
     if (report->placement)
         tool_report_json(&json, report->placement);
     json_end(&json);
@@ -69,6 +75,9 @@ static void print_text(const struct cc_bundle *bundle, const struct cc_report *r
     printf("descriptors   %u\n", report->descriptors);
     printf("weights       %" PRIu64 " bytes\n", report->weights_bytes);
     printf("intermediate  %" PRIu64 " bytes\n", report->intermediate_bytes);
+    if (report->host_segments)
+        printf("segments      %u on the engine, %u on the host\n", report->engine_segments,
+               report->host_segments);
     if (report->placement) {
         putchar('\n');
         tool_report_print(report->placement);
@@ -83,6 +92,7 @@ static int compile(int argc, char **argv, struct tool_bindings *bindings)
     const struct tool_option options[] = {{"json", &as_json, NULL},
                                           {"report", &wanted.report, NULL},
                                           {"force", &wanted.force, NULL},
+                                          {"allow-fallback", &wanted.allow_fallback, NULL},
                                           {"output", NULL, &wanted.output},
                                           {"hwx", NULL, &hwx},
                                           {"list", &list, NULL},
@@ -124,6 +134,8 @@ static int compile(int argc, char **argv, struct tool_bindings *bindings)
     tool_progress_end();
     if (status) {
         tool_say("%s", error.text);
+        if (report.refused && !wanted.allow_fallback && !strstr(error.text, "--allow-fallback"))
+            tool_say("--allow-fallback runs on the host what the engine cannot run.");
         return TOOL_FAILURE;
     }
     if (report.trouble.text[0])

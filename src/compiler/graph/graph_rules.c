@@ -230,11 +230,20 @@ static cc_rule *const rules[CC_OP_COUNT] = {
     [CC_OP_CUMSUM] = cc_rule_cumsum,
     [CC_OP_CONCAT] = cc_rule_concat,
     [CC_OP_STACK] = cc_rule_stack,
+    [CC_OP_ARG_MAX] = cc_rule_arg,
+    [CC_OP_ARG_MIN] = cc_rule_arg,
+    [CC_OP_TOPK] = cc_rule_topk,
+    [CC_OP_TOPK_INDICES] = cc_rule_topk,
 };
 
 bool cc_op_gives_bool(enum cc_op_kind kind)
 {
     return (unsigned)kind < CC_OP_COUNT && (rules[kind] == cc_rule_compare || rules[kind] == cc_rule_logical);
+}
+
+bool cc_op_is_host(enum cc_op_kind kind)
+{
+    return (unsigned)kind < CC_OP_COUNT && (rules[kind] == cc_rule_arg || rules[kind] == cc_rule_topk);
 }
 
 /* Whether all operands are constants: its result has no place in the engine. */

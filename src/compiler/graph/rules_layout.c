@@ -9,7 +9,7 @@
 /* A bool is moved like a number. */
 static int movable(const struct cc_op *op, const struct cc_value *x, struct base_error *error)
 {
-    return x->type == CC_BOOL ? 0 : cc_rule_float(op, x, error);
+    return x->type == CC_BOOL || x->type == CC_INT32 ? 0 : cc_rule_float(op, x, error);
 }
 
 int cc_rule_transpose(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,

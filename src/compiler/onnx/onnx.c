@@ -276,6 +276,13 @@ static void leave_name(struct cc_build *b, uint32_t value, const char *name)
     cc_build_name(b, value, other);
 }
 
+/* Integers that are computed, on the host; int64 becomes int32. */
+static bool is_integer(const struct cc_graph *graph, const struct cc_onnx_value *value)
+{
+    return value->state == CC_ONNX_GRAPH && graph->value[value->value].type == CC_INT32 &&
+           !graph->value[value->value].data;
+}
+
 static int read_output(struct cc_onnx *reader, const CcPort *port)
 {
     struct cc_build *b = &reader->build;
@@ -293,7 +300,8 @@ static int read_output(struct cc_onnx *reader, const CcPort *port)
         port->type->is_case != CC__ONNX_TYPE__IS__NOT_SET)
         return base_fail(b->error, EINVAL, "Output `%.64s` is not a tensor.", port->name);
     if (port->type && port->type->tensor && port->type->is_case == CC__ONNX_TYPE__IS_TENSOR &&
-        port->type->tensor->elem_type && (status = port_type(reader, port, "Output", &type)))
+        port->type->tensor->elem_type && !is_integer(b->graph, found) &&
+        (status = port_type(reader, port, "Output", &type)))
         return status;
     if (found->state == CC_ONNX_WIDE || found->state == CC_ONNX_QUANTIZED)
         return base_fail(b->error, EINVAL, "Output `%.64s` %s, which an output cannot.", port->name,
@@ -306,7 +314,9 @@ static int read_output(struct cc_onnx *reader, const CcPort *port)
     if (cc_onnx_settle(reader, port->name, found))
         return b->status;
     value = found->value;
-    if (b->graph->value[value].type == CC_BOOL || b->graph->value[value].type == CC_INT32)
+    if (is_integer(b->graph, found))
+        type = CC_INT32;
+    else if (b->graph->value[value].type == CC_BOOL || b->graph->value[value].type == CC_INT32)
         return base_fail(b->error, EINVAL,
                          "Output `%.64s` is %s, expected a float. Cast it to FLOAT in the "
                          "model.",

@@ -97,13 +97,25 @@ static int takes(struct fallback *f, uint32_t first, uint32_t last, struct base_
     return !status;
 }
 
+/* The phrase of a refusal: without the node and the full stop, and without the advice that was followed. */
+static const char *phrase_of(struct base_error *why)
+{
+    const char *name = strstr(why->text, "`: ");
+    char *hint = strstr(why->text, "; --allow-fallback");
+    size_t length = strlen(why->text);
+
+    if (hint)
+        *hint = '\0';
+    else if (length && why->text[length - 1] == '.')
+        why->text[length - 1] = '\0';
+    return name ? name + 3 : why->text;
+}
+
 static void put_on_host(struct fallback *f, uint32_t group, const struct base_error *reason)
 {
     struct base_error why = *reason;
-    char *hint = strstr(why.text, "; --allow-fallback");
+    const char *phrase = phrase_of(&why);
 
-    if (hint)
-        memcpy(hint, ".", 2); /* it is allowed here */
     for (uint32_t i = 0; i < f->graph->ops; i++) {
         const struct cc_op *op = &f->graph->op[i];
 
@@ -111,7 +123,7 @@ static void put_on_host(struct fallback *f, uint32_t group, const struct base_er
             continue;
         f->host[i] = f->any = true;
         if (f->placement && op->origin)
-            cc_placement_reason(f->placement, op->origin, why.text);
+            cc_placement_reason(f->placement, op->origin, phrase);
     }
 }
 

@@ -45,7 +45,8 @@ const char tool_run_help[] =
     "  --mean M[,M,M]      subtracted, for all channels or for each, in the input's order; 0\n"
     "  --std S[,S,S]       then divided by; 1\n"
     "  --layout LAYOUT     auto (default: by the input's shape), nchw or nhwc\n"
-    "  --bgr               blue first\n" TOOL_BINDINGS_HELP TOOL_WEIGHTS_HELP
+    "  --bgr               blue first\n" TOOL_BINDINGS_HELP
+    "  --weights FORM      fp16 (default), int8, palette4 or sparse, as `anemone compile --help` says\n"
     "  --allow-fallback    what the engine cannot run, the host computes, between programs of the engine;\n"
     "                      without it such a model is refused\n"
     "  --labels FILE       one name per class, a line each\n"

@@ -317,6 +317,32 @@ static void the_report_names_the_host(void **state)
     assert_int_equal(host, 4);
 }
 
+/* A network of the host alone has a report too, of machines that do nothing. */
+static void the_host_alone(void **state)
+{
+    static const char text[] = "program(1.3)\n{\n    func main<ios18>(tensor<fp32, [1, 4]> x) {\n"
+                               "        tensor<fp32, [1, 4]> y = add(x = x, y = x)[name = string(\"y\")];\n"
+                               "    } -> (y);\n}\n";
+    struct cc_options options = {.cache = folder_path("cache"), .allow_fallback = true, .report = true};
+    struct cc_bundle bundle;
+    struct cc_report report;
+    struct base_error error;
+
+    (void)state;
+    folder_write("alone.mil", text, strlen(text));
+    if (cc_compile(folder_path("alone.mil"), &options, &bundle, &report, &error))
+        fail_msg("%s", error.text);
+    assert_int_equal(report.engine_segments, 0);
+    assert_int_equal(report.host_segments, 1);
+    assert_int_equal(report.descriptors, 0);
+    for (unsigned i = 0; i < CC_ESTIMATES; i++) {
+        assert_non_null(report.placement->estimate[i].machine);
+        assert_int_equal(report.placement->estimate[i].engine_ns, 0);
+    }
+    cc_placement_destroy(report.placement);
+    cc_bundle_release(&bundle);
+}
+
 /* On disk. */
 
 static void make_composite(const char *name)
@@ -502,11 +528,17 @@ static void every_allocation_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_classifier_ends_with_argmax),   cmocka_unit_test(submitted_streams_run_too),
-        cmocka_unit_test(the_host_is_in_the_middle),       cmocka_unit_test(the_engine_alone_refuses),
-        cmocka_unit_test(the_flag_changes_nothing_else),   cmocka_unit_test(the_report_names_the_host),
-        cmocka_unit_test(changed_bytes_are_refused),       cmocka_unit_test(wrong_wires_are_refused),
-        cmocka_unit_test(topk_gives_elements_and_indices), cmocka_unit_test(the_host_rounds_once),
+        cmocka_unit_test(a_classifier_ends_with_argmax),
+        cmocka_unit_test(submitted_streams_run_too),
+        cmocka_unit_test(the_host_is_in_the_middle),
+        cmocka_unit_test(the_engine_alone_refuses),
+        cmocka_unit_test(the_flag_changes_nothing_else),
+        cmocka_unit_test(the_report_names_the_host),
+        cmocka_unit_test(changed_bytes_are_refused),
+        cmocka_unit_test(wrong_wires_are_refused),
+        cmocka_unit_test(the_host_alone),
+        cmocka_unit_test(topk_gives_elements_and_indices),
+        cmocka_unit_test(the_host_rounds_once),
         cmocka_unit_test(every_allocation_may_fail),
     };
 

@@ -179,7 +179,8 @@ char *tool_bindings_compile(const struct tool_bindings *bindings, const char *mo
         tool_say("%s", error.text);
     else if (!bundle.path)
         tool_say(
-            "%s: with --shape, --bind or --weights the compiled model is taken from the cache, which cannot be used. %s",
+            "%s: with --shape, --bind or --weights the compiled model is taken from the cache, which cannot "
+            "be used. %s",
             model, report.trouble.text);
     else if (!(path = base_strdup(bundle.path)))
         tool_say("%s: there is no memory for a path.", model);

@@ -16,6 +16,7 @@ LIBDIR ?= lib
 FUZZ_SECONDS ?= 60
 SOAK_ROUNDS ?= 20
 SOAK_SECONDS ?= 300
+SOAK_GRAPHS ?= 20000
 RACE_SECONDS ?= 120
 CROWD_PROCESSES ?= 20
 CROWD_SECONDS ?= 60
@@ -86,7 +87,7 @@ soak:
 		$(NINJA) $$folder tests/soak tests/soak_memory tests/calls tests/races || exit 1; \
 	done
 	@for folder in build build-address-undefined; do \
-		$(NINJA) $$folder anemone tests/served_client tests/test_served_crowd || exit 1; \
+		$(NINJA) $$folder anemone tests/served_client tests/test_served_crowd tests/test_random_graphs || exit 1; \
 	done
 	@failed=; \
 	for folder in build build-address-undefined build-thread; do \
@@ -98,6 +99,10 @@ soak:
 	for folder in build build-address-undefined; do \
 		echo "$$folder: $(CROWD_PROCESSES) processes at a service, $(CROWD_SECONDS) seconds"; \
 		$$folder/tests/test_served_crowd $(CROWD_PROCESSES) $(CROWD_SECONDS) || failed="$$failed $$folder/crowd"; \
+	done; \
+	for folder in build build-address-undefined; do \
+		echo "$$folder: $(SOAK_GRAPHS) random graphs"; \
+		ANEMONE_SERVICE=none $$folder/tests/test_random_graphs $(SOAK_GRAPHS) 1000 || failed="$$failed $$folder/random_graphs"; \
 	done; \
 	for folder in build-address-undefined build-thread; do \
 		for race in $$($$folder/tests/races --list | cut -d' ' -f1); do \

@@ -165,10 +165,33 @@ static void bound_corners(const struct eb *b, const struct cc_op *op, double *e)
         move_operands(b, op, &o, &place[i], e);
     for (uint32_t i = 0; i < op->inputs; i++)
         all *= 3;
-    for (unsigned i = 1; op->inputs > 1 && i < all; i++) {
+    for (unsigned i = 0; op->inputs > 1 && i < all; i++) {
         for (unsigned k = 0, rest = i; k < op->inputs; k++, rest /= 3)
             step[k] = (double)(rest % 3) - 1;
         move_operands(b, op, &o, step, e);
+    }
+}
+
+/* EQUAL and NOT_EQUAL: 1 where the two intervals overlap. Their ends alone need not be equal anywhere. */
+static void bound_equality(const struct eb *b, const struct cc_op *op, double *e)
+{
+    struct operands o = operands_of(b, op);
+    uint64_t count = count_of(b, op->output);
+    double *moved[2] = {room(o.count[0]), room(o.count[1])}, *result[2] = {room(count), room(count)};
+    struct cc_op order = *op;
+
+    for (unsigned n = 0; n < 2; n++) {
+        for (unsigned k = 0; k < 2; k++)
+            for (uint64_t i = 0; i < o.count[k]; i++)
+                moved[k][i] = o.x[k][i] + (k == n ? o.e[k][i] : -o.e[k][i]);
+        order.kind = n ? CC_OP_LESS : CC_OP_GREATER;
+        evaluate(b->graph, &order, (const double *const *)moved, result[n]);
+    }
+    for (uint64_t i = 0; i < count; i++)
+        e[i] = fmax(e[i], result[0][i] * result[1][i]);
+    for (unsigned k = 0; k < 2; k++) {
+        free(moved[k]);
+        free(result[k]);
     }
 }
 
@@ -248,6 +271,9 @@ static const struct {
  */
 static const double LOG_TABLE = 4.3e-4;
 
+/* elu: knots are 1/4 apart below 0, and |f''| is at most alpha: (1/4)^2 / 8; a knot is rounded. */
+static const double ELU_TABLE = 0.0078125 + 0x1p-11;
+
 static double own_unary(const struct cc_op *op, double x, double y)
 {
     double alpha = fabs((double)op->a.alpha), beta = fabs((double)op->a.beta), own = U * fabs(y);
@@ -256,10 +282,10 @@ static double own_unary(const struct cc_op *op, double x, double y)
         if (tables[i].kind == op->kind)
             own += tables[i].relative * fabs(y) + tables[i].absolute;
     switch (op->kind) {
-    case CC_OP_GELU: /* the table, which two forms share; |tanh form - exact| < 0.0005; or x times a sigmoid */
+    case CC_OP_GELU: /* two forms share a table, |tanh form - exact| < 0.0005; or x times a sigmoid */
         return own + (op->a.gelu == CC_GELU_SIGMOID ? (0.0034 + 2 * U) * fabs(x) : 0.0062 + 0.0005);
-    case CC_OP_ELU: return own + 0.0069 * alpha;
-    case CC_OP_SELU: return own + 0.0069 * alpha * beta + U * fabs(y);
+    case CC_OP_ELU: return own + ELU_TABLE * alpha + U * fabs(y);
+    case CC_OP_SELU: return own + ELU_TABLE * alpha * beta + U * fabs(y);
     case CC_OP_LOG: return own + LOG_TABLE + U * fabs(y);
     case CC_OP_SOFTSIGN: return own + 2 * U * fabs(y);
     case CC_OP_SCALED_TANH: return own + 0.0017 * alpha + U * (fabs(y) + alpha * fmin(beta * fabs(x), 1));
@@ -302,6 +328,10 @@ static void own_elements(const struct eb *b, const struct cc_op *op, double *e)
         e[i] += own_unary(op, x[i], y[i]);
         if (is_singular(op, x[i], b->bound[op->input[0]][i]))
             e[i] = INFINITY;
+        /* the step is at alpha as an fp16 number */
+        if (op->kind == CC_OP_THRESHOLDED_RELU &&
+            fabs(x[i] - (double)op->a.alpha) <= b->bound[op->input[0]][i] + U * fabs((double)op->a.alpha))
+            e[i] += fabs(x[i]) + b->bound[op->input[0]][i];
         /* an epsilon that is rounded moves x, at most by the slope */
         if (op->kind == CC_OP_LOG || op->kind == CC_OP_RSQRT || op->kind == CC_OP_INVERSE)
             e[i] += U * fabs((double)op->a.epsilon / (x[i] + (double)op->a.epsilon)) * fmax(fabs(y[i]), 1);
@@ -343,6 +373,8 @@ static void own_pairs(const struct eb *b, const struct cc_op *op, double *e)
         case CC_OP_MOD: e[i] = 2 * e[i] + 4 * U * fabs(y[i]); break;
         default: e[i] += cc_op_gives_bool(op->kind) ? 0 : U * fabs(y[i]); break;
         }
+    if (op->kind == CC_OP_EQUAL || op->kind == CC_OP_NOT_EQUAL)
+        bound_equality(b, op, e);
     if (op->kind == CC_OP_REAL_DIV || op->kind == CC_OP_MOD || op->kind == CC_OP_FLOOR_DIV)
         bound_zero(b, op, 1, e);
     if (op->kind == CC_OP_POW && !(n >= 0 && n == floor(n)))

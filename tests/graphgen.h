@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random graphs: every operation of graph.h, ranks 1 to 5, chains and branches. Each operation is computed as
- * soon as it is added; what would leave a moderate range is not used any further, and stays in the graph as an
- * operation without a user.
+ * soon as it is added; what would leave a moderate range is not used any further, and stays in the graph as
+ * an operation without a user.
  */
 #ifndef TESTS_GRAPHGEN_H
 #define TESTS_GRAPHGEN_H
@@ -21,7 +21,5 @@ struct gg {
 /* The graph of this number, of up to `ops` operations that are used. */
 void gg_open(struct gg *g, uint64_t number, unsigned ops);
 void gg_close(struct gg *g);
-/* The graph as text, on stderr: one line per operation, with its attributes that are not 0. */
-void gg_print(const struct cc_graph *graph);
 
 #endif

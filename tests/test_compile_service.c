@@ -17,6 +17,7 @@
 #include "compiler/compile.h"
 #include "folder.h"
 #include "mil_text.h"
+#include "onnxrig.h"
 
 #define MODELS   folder_name()
 #define GOOD     "good.mil"
@@ -73,6 +74,47 @@ static void compiles_and_keeps(void **state)
     assert_int_equal(again.model.hit, 1);
     compilerig_reply_end(&again);
     compilerig_reply_end(&first);
+    assert_int_equal(compilerig_stop(&rig), 0);
+}
+
+/* An ONNX file, and the file beside it that has its weights. */
+static void compiles_onnx(void **state)
+{
+    const float weights[] = {1, 2, 3, 4};
+    Cc__OnnxEntry entry = CC__ONNX_ENTRY__INIT, *entries[] = {&entry};
+    struct compilerig rig;
+    struct compilerig_reply reply;
+    struct onnxrig r;
+    CcTensor *tensor;
+    uint8_t *bytes;
+    size_t size;
+
+    (void)state;
+    onnxrig_begin(&r, 13);
+    onnxrig_input(&r, r.model->graph, "x", ONNXRIG_FLOAT, ONNXRIG_DIMS(1, 2));
+    onnxrig_output(&r, r.model->graph, "y", ONNXRIG_FLOAT);
+    tensor = onnxrig_tensor(&r, "w", ONNXRIG_FLOAT, ONNXRIG_DIMS(2, 2), NULL, 0);
+    entry.key = (char *)(uintptr_t) "location";
+    entry.value = (char *)(uintptr_t) "weights.data";
+    tensor->data_location = 1;
+    tensor->external_data = entries;
+    tensor->n_external_data = 1;
+    onnxrig_initializer(&r, r.model->graph, tensor);
+    onnxrig_node(&r, r.model->graph, "MatMul", "x w", "y");
+    bytes = onnxrig_pack(&r, &size);
+    folder_write("net.onnx", bytes, size);
+    folder_write("weights.data", weights, sizeof(weights));
+    free(bytes);
+    onnxrig_end(&r);
+    compilerig_start(&rig, NULL, NULL);
+    compilerig_compile(&rig, MODELS, "net.onnx", &reply);
+    compilerig_expect_model(&reply, folder_path("net.onnx"));
+    compilerig_reply_end(&reply);
+    folder_write("bad.onnx", "\x0a\xff", 2);
+    compilerig_compile(&rig, MODELS, "bad.onnx", &reply);
+    assert_true(reply.status != 0);
+    assert_non_null(strstr(reply.sentence, "damaged or not an ONNX model"));
+    compilerig_reply_end(&reply);
     assert_int_equal(compilerig_stop(&rig), 0);
 }
 
@@ -328,6 +370,7 @@ int main(void)
         cmocka_unit_test(frames_are_checked),
         cmocka_unit_test(names_are_checked),
         cmocka_unit_test(number_is_checked),
+        cmocka_unit_test(compiles_onnx),
     };
 
     return cmocka_run_group_tests(tests, set_up_models, NULL);

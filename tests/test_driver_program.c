@@ -181,6 +181,7 @@ static void a_load_has_the_nine_roles(void **state)
 
     (void)state;
     gr_open(&g, 0x2806, GR_WHOLE);
+    g.flags = CC_LOWER_DRAM; /* one of the nine is the intermediate buffer */
     gr_output(&g,
               gr_unary(&g, CC_OP_SOFTMAX,
                        gr_linear(&g, gr_input(&g, "x", CC_FP16, GR(5, 6)), gr_const(&g, GR(7, 6)), GR_NONE),

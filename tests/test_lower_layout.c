@@ -316,8 +316,8 @@ static uint32_t add_doubled(struct trial *t)
 /*
  * The weights and each result are rounded to fp16, 2^-11 of their size at most. Weights of a cubic add up to
  * 1.5 in size at most, so with numbers up to 1 the first axis is off by (1.5 + 1.5) 2^-11, which the second
- * one enlarges to 1.5 times that and adds (2.25 + 2.25) 2^-11 to: 9 2^-11, or 36 times the 2^-13 that gr_check
- * allows a result of 0. The accumulator's grid of 2^-16 is the rest.
+ * one enlarges to 1.5 times that and adds (2.25 + 2.25) 2^-11 to: 9 2^-11, or 36 times the 2^-13 that
+ * gr_check allows a result of 0. The accumulator's grid of 2^-16 is the rest.
  */
 static uint32_t add_weighted(struct trial *t)
 {

@@ -302,6 +302,29 @@ static void a_branch_is_followed_to_its_end(void **state)
     gr_close(&g);
 }
 
+/* Many operations of many operands are ready at once: the order stays the graph's, and compiling ends. */
+static void a_wide_graph_keeps_its_order(void **state)
+{
+    enum { WIDE = 280, OPERANDS = 32 };
+    uint32_t x[OPERANDS], z[WIDE], y;
+    struct gr g;
+
+    (void)state;
+    gr_open(&g, 0xb600, GR_REAL);
+    x[0] = gr_input(&g, "x", CC_FP16, GR(1, 32));
+    for (unsigned i = 1; i < OPERANDS; i++)
+        x[i] = gr_binary(&g, CC_OP_MUL, x[0], gr_scalar(&g, (double)i / 16));
+    for (unsigned i = 0; i < WIDE; i++)
+        z[i] = gr_concat(&g, OPERANDS, x, 0);
+    y = z[0];
+    for (unsigned i = 1; i < WIDE; i++)
+        y = gr_binary(&g, CC_OP_ADD, y, z[i]);
+    gr_output(&g, y);
+    assert_true(use_of(&g, PLAIN).bytes >= WIDE * OPERANDS * 64);
+    assert_int_equal(use_of(&g, CC_LOWER_DRAM).bytes, use_of(&g, PLAIN).bytes);
+    gr_close(&g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +334,7 @@ int main(void)
         cmocka_unit_test(l2_is_shared_by_need),
         cmocka_unit_test(terms_are_made_when_they_are_used),
         cmocka_unit_test(a_branch_is_followed_to_its_end),
+        cmocka_unit_test(a_wide_graph_keeps_its_order),
     };
 
     return cmocka_run_group_tests(tests, open_machine, close_machine);

@@ -133,8 +133,9 @@ static void test_bindings(void **state)
     onnxrig_input(&r, g, "s", ONNXRIG_INT64, ONNXRIG_DIMS(2));
     onnxrig_node(&r, g, "Reshape", "x s", "y");
     onnxrig_refused(
-        &r, "Input `s` has element type INT64, expected FLOAT or FLOAT16: the engine computes in fp16, "
-            "and other inputs can only be constants. Give it with --bind NAME=FILE.npy.");
+        &r,
+        "Input `s` has element type INT64, expected FLOAT, FLOAT16, BFLOAT16 or DOUBLE: the engine computes in fp16, "
+        "and other inputs can only be constants. Give it with --bind NAME=FILE.npy.");
     assert_int_equal(onnxrig_read(&r, &shape, 1, &graph, &error), 0);
     assert_int_equal(graph->inputs, 1);
     assert_int_equal(graph->value[graph->output[0]].dim[0], 3);
@@ -142,6 +143,25 @@ static void test_bindings(void **state)
     shape.type = CC_FP32;
     assert_true(onnxrig_read(&r, &shape, 1, &graph, &error) < 0);
     assert_string_equal(error.text, "Input `s` has element type INT64, and the constant given is fp32.");
+    onnxrig_end(&r);
+}
+
+/* A list without elements: all axes are reduced. */
+static void test_empty_binding(void **state)
+{
+    struct cc_binding axes = {.name = "axes", .rank = 1, .dim = {0}, .data = "", .type = CC_INT32};
+    struct base_error error = {{0}};
+    struct cc_graph *graph = NULL;
+    struct onnxrig r;
+    CcGraph *g = begin(&r, 13, ONNXRIG_DIMS(2, 3));
+
+    (void)state;
+    onnxrig_input(&r, g, "axes", ONNXRIG_INT64, ONNXRIG_DIMS(0));
+    onnxrig_int(&r, onnxrig_node(&r, g, "ReduceSum", "x axes", "y"), "keepdims", 0);
+    if (onnxrig_read(&r, &axes, 1, &graph, &error))
+        fail_msg("%s", error.text);
+    assert_int_equal(graph->value[graph->output[0]].rank, 0);
+    cc_graph_destroy(graph);
     onnxrig_end(&r);
 }
 
@@ -511,6 +531,38 @@ static void test_group_norm(void **state)
     (void)state;
 }
 
+/* Pixel shuffle as rank 6: only the graph's own ranks are limited. */
+static void test_wide(void **state)
+{
+    struct onnxrig r;
+    CcGraph *g = begin(&r, 13, ONNXRIG_DIMS(1, 4, 1, 2));
+
+    (void)state;
+    onnxrig_ints(&r, "six", ONNXRIG_DIMS(6), (const int64_t[]){1, 1, 2, 2, 1, 2});
+    onnxrig_ints(&r, "four", ONNXRIG_DIMS(4), (const int64_t[]){1, 1, 2, 4});
+    onnxrig_node(&r, g, "Reshape", "x six", "a");
+    onnxrig_list(&r, onnxrig_node(&r, g, "Transpose", "a", "b"), "perm", ONNXRIG_DIMS(0, 1, 4, 2, 5, 3));
+    onnxrig_node(&r, g, "Reshape", "b four", "y");
+    GIVES(&r, 0, 1, 3, 2, 4, 5, 7, 6, 8);
+    onnxrig_node(&r, g, "Relu", "a", "other");
+    onnxrig_refused(&r,
+                    "Relu `other`: operand `a` has rank 6, more than 5; only Reshape, Squeeze, Unsqueeze and "
+                    "Transpose take it.");
+    onnxrig_end(&r);
+}
+
+static void test_rms_norm(void **state)
+{
+    struct onnxrig r;
+    CcGraph *g = begin(&r, 23, ONNXRIG_DIMS(1, 2));
+
+    (void)state;
+    onnxrig_floats(&r, "s", ONNXRIG_DIMS(2), (const float[]){1, 2});
+    onnxrig_float(&r, onnxrig_node(&r, g, "RMSNormalization", "x s", "y"), "epsilon", 0);
+    GIVES(&r, 1e-6, 1 / sqrt(2.5), 4 / sqrt(2.5));
+    onnxrig_end(&r);
+}
+
 static void test_lp_pool(void **state)
 {
     struct onnxrig r;
@@ -525,23 +577,16 @@ static void test_lp_pool(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_any_order),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_outputs),
-        cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_bindings),
-        cmocka_unit_test(test_element_types),
-        cmocka_unit_test(test_shape_arithmetic),
-        cmocka_unit_test(test_external),
-        cmocka_unit_test(test_if),
-        cmocka_unit_test(test_if_at_run_time),
-        cmocka_unit_test(test_loop),
-        cmocka_unit_test(test_function),
-        cmocka_unit_test(test_quantised),
-        cmocka_unit_test(test_qlinear_conv),
-        cmocka_unit_test(test_other_operators),
-        cmocka_unit_test(test_group_norm),
-        cmocka_unit_test(test_lp_pool),
+        cmocka_unit_test(test_any_order),      cmocka_unit_test(test_names),
+        cmocka_unit_test(test_outputs),        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_bindings),       cmocka_unit_test(test_empty_binding),
+        cmocka_unit_test(test_element_types),  cmocka_unit_test(test_shape_arithmetic),
+        cmocka_unit_test(test_external),       cmocka_unit_test(test_if),
+        cmocka_unit_test(test_if_at_run_time), cmocka_unit_test(test_loop),
+        cmocka_unit_test(test_function),       cmocka_unit_test(test_quantised),
+        cmocka_unit_test(test_qlinear_conv),   cmocka_unit_test(test_other_operators),
+        cmocka_unit_test(test_group_norm),     cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_rms_norm),       cmocka_unit_test(test_lp_pool),
     };
 
     return cmocka_run_group_tests_name("onnx", tests, NULL, NULL);

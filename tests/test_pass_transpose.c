@@ -66,7 +66,9 @@ static uint32_t conv(struct trial *t, uint32_t x, uint32_t in, uint32_t out)
     return last(t, cc_build_op(&t->b, CC_OP_CONV, 1, &x, &a));
 }
 
-/* Two blocks with a bias, a ReLU and a residual: of eight transposes, that of x and that of the result stay. */
+/*
+ * Two blocks with a bias, a ReLU and a residual: of six transposes, that of x and that of the result stay.
+ */
 static void channels_last(void **state)
 {
     struct trial t;

@@ -13,6 +13,7 @@
 #include "errorbound.h"
 #include "graphgen.h"
 #include "graphrig.h"
+#include "graphtext.h"
 #include "lower_machine.h"
 
 static uint64_t graphs = 200, first_graph = 1;
@@ -33,7 +34,7 @@ static uint64_t current_number;
 #define FAIL(...)                                                              \
     do {                                                                       \
         fprintf(stderr, "# graph %llu\n", (unsigned long long)current_number); \
-        gg_print(current.graph);                                               \
+        graphtext_print(current.graph);                                        \
         fail_msg(__VA_ARGS__);                                                 \
     } while (0)
 
@@ -105,7 +106,7 @@ static void compare(const struct eb *b, uint16_t *const *out)
             close_elements += b->bound[value][k] <= 0.0625;
             if (!eb_holds(b, value, k, y)) {
                 fprintf(stderr, "# after the passes:\n");
-                gg_print(b->graph);
+                graphtext_print(b->graph);
                 FAIL("output %u, element %llu: %.9g, expected %.9g within %.3g", i, (unsigned long long)k, y,
                      b->exact.value[value][k], b->bound[value][k]);
             }

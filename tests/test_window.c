@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Windows beyond what a descriptor can express: convolutions, transposed ones and pools of any stride, dilation,
- * size and padding, and what is composed of windows. Each graph is computed before and after the passes in double
- * precision, and run on the machine. Whole numbers whose sums stay below 2048 must come out exactly.
+ * Windows beyond what a descriptor can express: convolutions, transposed ones and pools of any stride,
+ * dilation, size and padding, and what is composed of windows. Each graph is computed before and after the
+ * passes in double precision, and run on the machine. Whole numbers whose sums stay below 2048 must come out
+ * exactly.
  */
 #include "support.h"
 
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "compiler/eval/eval.h"
 #include "lower_machine.h"
 
@@ -27,29 +29,39 @@ static uint32_t add(struct gr *g, enum cc_op_kind kind, uint32_t x, const struct
     return gr_op(g, kind, 1, &x, out, a);
 }
 
-static void evaluate(const struct cc_graph *graph, const double *x, struct cc_eval *eval)
+/* `x` has one array per input. */
+static void evaluate(const struct cc_graph *graph, double *const *x, struct cc_eval *eval)
 {
     struct base_error error;
 
-    if (cc_eval_open(eval, graph, &error) || cc_eval_set(eval, graph->input[0], x, &error) ||
-        cc_eval_run(eval, 0, &error))
+    if (cc_eval_open(eval, graph, &error))
+        fail_msg("%s", error.text);
+    for (uint32_t i = 0; i < graph->inputs; i++)
+        if (cc_eval_set(eval, graph->input[i], x[i], &error))
+            fail_msg("%s", error.text);
+    if (cc_eval_run(eval, 0, &error))
         fail_msg("%s", error.text);
 }
 
 /* The passes keep the meaning. `relative` is for constants that they compute in single precision. */
 static void meaning_stays(struct gr *g, double relative)
 {
-    const struct cc_value *in = &g->graph->value[g->graph->input[0]];
-    uint64_t count = cc_value_elements(in);
-    double *x = calloc(count, sizeof(*x)), most = 0;
+    enum { INPUTS = 2 };
+    double *x[INPUTS] = {NULL}, most = 0;
+    uint64_t count;
     struct cc_graph *after;
     struct cc_eval eval[2];
     struct base_error error;
     const double *y[2];
 
-    assert_non_null(x);
-    for (uint64_t i = 0; i < count; i++)
-        x[i] = (double)test_rng_range(&g->rng, 0, 4096) / 2048 - 1;
+    assert_true(g->graph->inputs <= INPUTS);
+    for (uint32_t i = 0; i < g->graph->inputs; i++) {
+        count = cc_value_elements(&g->graph->value[g->graph->input[i]]);
+        x[i] = calloc(count, sizeof(*x[i]));
+        assert_non_null(x[i]);
+        for (uint64_t k = 0; k < count; k++)
+            x[i][k] = (double)test_rng_range(&g->rng, 0, 4096) / 2048 - 1;
+    }
     assert_int_equal(cc_graph_copy(g->graph, &after), 0);
     if (cc_passes(&after, &error))
         fail_msg("%s", error.text);
@@ -67,7 +79,8 @@ static void meaning_stays(struct gr *g, double relative)
     cc_eval_close(&eval[0]);
     cc_eval_close(&eval[1]);
     cc_graph_destroy(after);
-    free(x);
+    for (uint32_t i = 0; i < INPUTS; i++)
+        free(x[i]);
 }
 
 /* Both checks; returns the number of descriptors. */
@@ -139,6 +152,42 @@ static void convolutions(void **state)
     }
 }
 
+/* Weights that are an input, and weights that are computed of constants alone, which are folded. */
+static void weights_of_run_time(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 24; round++) {
+        struct cc_attributes a = {.groups = 1};
+        uint32_t x, w, in, out, input[2];
+        struct gr_shape shape;
+        struct cc_op op = {.kind = CC_OP_CONV, .name = (char[]){"y"}, .inputs = 2};
+        struct cc_shape result;
+        struct base_error error;
+        struct gr g;
+
+        gr_open(&g, 0x16a000 + round, GR_WHOLE);
+        g.most = 1;
+        draw(&g, &(struct range){3, round % 3 + 1, round % 2 + 1, 2}, &a);
+        a.groups = round % 4 == 3 ? pick(&g, 2, 3) : 1;
+        in = pick(&g, 1, 3);
+        out = pick(&g, 1, 5);
+        shape = GR(out * a.groups, in, a.kernel[0], a.kernel[1]);
+        x = gr_input(&g, "x", CC_FP16,
+                     GR(pick(&g, 1, 2), in * a.groups, length_for(&g, &a, 0, 6), length_for(&g, &a, 1, 20)));
+        w = round % 4 ? gr_input(&g, "w", CC_FP16, shape)
+                      : gr_unary(&g, CC_OP_ABS, gr_const(&g, shape), NULL);
+        a.bias = round % 2 ? gr_const(&g, GR(out * a.groups)) + 1 : 0;
+        a.kernel[0] = a.kernel[1] = 0;
+        input[0] = op.input[0] = x;
+        input[1] = op.input[1] = w;
+        op.a = a;
+        if (cc_op_shape(g.graph, &op, &result, &error))
+            fail_msg("%s", error.text);
+        shape = GR(result.dim[0], result.dim[1], result.dim[2], result.dim[3]);
+        check(&g, gr_op(&g, CC_OP_CONV, 2, input, shape, &a), 1e-9);
+    }
+}
+
 static void transposed_convolutions(void **state)
 {
     (void)state;
@@ -182,8 +231,13 @@ static void pools(void **state)
         uint32_t x;
 
         gr_open(&g, 0x162000 + round, GR_REAL);
-        /* a factor per place and sums in pieces: four roundings; the square root's table: 0.09 percent */
+        /*
+         * A factor per place and sums in pieces: four roundings; the square root's table: 0.09
+         * percent. Squares below 2^-9 would be lost in the sums, whose products are multiples of
+         * 2^-17.
+         */
         g.slack = kind[round % 4] == CC_OP_MAX_POOL ? 0 : 4;
+        g.positive = kind[round % 4] == CC_OP_L2_POOL;
         draw(&g, &ranges[round / 4 % 4], &a);
         a.ceil = round % 3 == 0;
         a.exclude_padding = kind[round % 4] == CC_OP_AVG_POOL && round % 8 < 4;
@@ -191,9 +245,9 @@ static void pools(void **state)
             a.pad[2 * i] %= a.kernel[i];
             a.pad[2 * i + 1] %= a.kernel[i];
         }
-        x = gr_input(
-            &g, "x", CC_FP16,
-            GR(pick(&g, 1, 2), pick(&g, 1, 5), length_for(&g, &a, 0, 12), length_for(&g, &a, 1, 40)));
+        x = gr_input(&g, "x", CC_FP16,
+                     GR(pick(&g, 1, 2), pick(&g, 1, 5), a.dilation[0] + length_for(&g, &a, 0, 12),
+                        a.dilation[1] + length_for(&g, &a, 1, 40)));
         check(&g, add(&g, kind[round % 4], x, &a), kind[round % 4] == CC_OP_MAX_POOL ? 1e-12 : 1e-6);
     }
 }
@@ -219,8 +273,8 @@ static void pools_of_whole_axes(void **state)
 }
 
 /*
- * What the usual large strides, dilations and transposed convolutions cost, with the activation behind them: a
- * fused one costs nothing.
+ * What the usual large strides, dilations and transposed convolutions cost, with the activation behind them:
+ * a fused one costs nothing.
  */
 static void descriptors(void **state)
 {
@@ -299,7 +353,8 @@ static void norms_join_weights(void **state)
         struct gr g;
 
         gr_open(&g, 0x164000 + round, GR_REAL);
-        g.slack = 16; /* products of seven factors, each at most 2, of sums of 27 */
+        /* 54 weights of at most 4, each rounded by 2^-11 of it: 0.11; and a bias of at most 32: 0.02 */
+        g.slack = 1024;
         if (channels) {
             a.weight = gr_const(&g, GR(6, 6 / a.groups, 3, 3)) + 1;
             a.bias = round % 8 < 4 ? gr_const(&g, GR(6)) + 1 : 0;
@@ -334,7 +389,8 @@ static void norms_before_a_convolution(void **state)
         struct gr g;
 
         gr_open(&g, 0x165000 + round, GR_REAL);
-        g.slack = 16;
+        /* 16 weights of at most 2, each rounded by 2^-11 of it: 0.02; a bias of at most 48: 0.03 */
+        g.slack = 384;
         a.pad[0] = a.pad[3] = padded;
         a.weight = gr_const(&g, GR(4, 4 / a.groups, 2, 2)) + 1;
         x = affine(&g, gr_input(&g, "x", CC_FP16, GR(1, 4, 5, 9)), 1, form);
@@ -372,9 +428,9 @@ static void parametric_relus(void **state)
 }
 
 /*
- * The square root's table is off by 0.09 percent and the reciprocal root's by 0.15; with 0.75 as the exponent
- * both, and half of the second again. A power by tables of logarithm and exponential is off by 1.4 percent of a
- * logarithm that is below 1, and 0.3 percent.
+ * The square root's table is off by 0.09 percent and the reciprocal root's by 0.15; with 0.75 as the
+ * exponent both, and half of the second again. A power by tables of logarithm and exponential is off by 1.4
+ * percent of a logarithm that is below 1, and 0.3 percent.
  */
 static void response_norms(void **state)
 {
@@ -398,6 +454,50 @@ static void response_norms(void **state)
               add(&g, CC_OP_LOCAL_RESPONSE_NORM,
                   gr_input(&g, "x", CC_FP16, round % 5 ? GR(1, c, 4, 9) : GR(2, c, 9)), &a),
               1e-6);
+    }
+}
+
+/* Every allocation of the passes fails once; each failure is a sentence, and the graph stays as it was. */
+static void passes_without_memory(void **state)
+{
+    struct cc_attributes a[] = {
+        {.stride = {5, 4}, .dilation = {1, 1}, .pad = {1, 1, 1, 1}, .groups = 1},
+        {.stride = {1, 1}, .dilation = {6, 6}, .pad = {6, 6, 6, 6}, .groups = 1},
+        {.stride = {2, 2}, .dilation = {1, 1}, .size = {20, 20}, .groups = 1},
+        {.kernel = {4, 5},
+         .stride = {4, 5},
+         .dilation = {1, 1},
+         .exclude_padding = true,
+         .pad = {1, 1, 1, 1}},
+        {.kernel = {3, 0}, .alpha = 1, .beta = 1, .gamma = 0.75f},
+    };
+    static const enum cc_op_kind kind[] = {CC_OP_CONV, CC_OP_CONV, CC_OP_CONV_TRANSPOSE, CC_OP_AVG_POOL,
+                                           CC_OP_LOCAL_RESPONSE_NORM};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(a) / sizeof(a[0]); i++) {
+        struct cc_graph *copy;
+        struct base_error error = {{0}};
+        struct gr g;
+        int status = -1;
+        uint32_t x;
+
+        gr_open(&g, 0x16b000 + i, GR_WHOLE);
+        x = gr_input(&g, "x", CC_FP16, GR(1, 2, i == 2 ? 10 : 20, i == 2 ? 10 : 20));
+        a[i].weight = i < 3 ? gr_const(&g, GR(2, 2, 3, 3)) + 1 : 0;
+        x = add(&g, kind[i], x, &a[i]);
+        gr_output(&g, affine(&g, x, 1, 0));
+        for (unsigned nth = 1; status; nth++) {
+            assert_int_equal(cc_graph_copy(g.graph, &copy), 0);
+            error.text[0] = '\0';
+            base_alloc_fail_nth(nth);
+            status = cc_passes(&copy, &error);
+            base_alloc_fail_nth(0);
+            if (status)
+                assert_true(error.text[0] != '\0');
+            cc_graph_destroy(copy);
+        }
+        gr_close(&g);
     }
 }
 
@@ -444,6 +544,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convolutions),
+        cmocka_unit_test(weights_of_run_time),
         cmocka_unit_test(transposed_convolutions),
         cmocka_unit_test(pools),
         cmocka_unit_test(pools_of_whole_axes),
@@ -452,6 +553,7 @@ int main(void)
         cmocka_unit_test(norms_before_a_convolution),
         cmocka_unit_test(parametric_relus),
         cmocka_unit_test(response_norms),
+        cmocka_unit_test(passes_without_memory),
         cmocka_unit_test(limits_of_a_descriptor),
     };
 

@@ -134,8 +134,8 @@ const char *cc_operator_rule(unsigned number, char *text, size_t capacity)
         return text;
     case 2: return "No tensor is empty, and no shape is dynamic.";
     case 3:
-        return "The engine computes in fp16. Inputs and outputs may be fp32, behind a cast; constants of an fp16 "
-               "operation may be fp32 and are rounded once.";
+        return "The engine computes in fp16. Inputs and outputs may be fp32, behind a cast; constants of an "
+               "fp16 operation may be fp32 and are rounded once.";
     case 4: return "Operands broadcast as in numpy. Weights and parameters are constants.";
     case 5: return "A program has one function.";
     default: return NULL;

@@ -89,9 +89,9 @@ void pr_e5_fill_strides(struct pr_e5_record *r)
 }
 
 /*
- * Where operands that pass by DMA are staged: one after the other from address 0, a row with all its channels
- * at a time, rows not on the same bank of the 64 (guide, chapter 22). Left at 0 when they would need more than
- * there is for staging, or when rows are wider than a strip.
+ * Where operands that pass by DMA are staged: one after the other from address 0, a row with all its
+ * channels at a time, rows not on the same bank of the 64 (guide, chapter 22). Left at 0 when they would need
+ * more than there is for staging, or when rows are wider than a strip.
  */
 struct stage {
     uint32_t channel, row, depth, bytes; /* strides, and all of it */

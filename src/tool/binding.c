@@ -139,8 +139,9 @@ bool tool_bindings_take(int *argc, char **argv, struct tool_bindings *bindings)
     }
     for (unsigned i = 0; i < values.count; i++) {
         row = add_row(bindings, &values.row[i], "bind");
-        if (!row || !read_constant(values.row[i].value, row, &bindings->data[bindings->count - 1]))
+        if (!row)
             return false;
+        bindings->file[row - bindings->row] = values.row[i].value;
     }
     return true;
 }
@@ -153,6 +154,14 @@ bool tool_weights_parse(const char *given, enum cc_weights *weights)
     return false;
 }
 
+bool tool_bindings_read(struct tool_bindings *bindings)
+{
+    for (uint32_t i = 0; i < bindings->count; i++)
+        if (bindings->file[i] && !read_constant(bindings->file[i], &bindings->row[i], &bindings->data[i]))
+            return false;
+    return true;
+}
+
 void tool_bindings_release(struct tool_bindings *bindings)
 {
     for (uint32_t i = 0; i < bindings->count; i++) {
@@ -162,10 +171,12 @@ void tool_bindings_release(struct tool_bindings *bindings)
     bindings->count = 0;
 }
 
-char *tool_bindings_compile(const struct tool_bindings *bindings, const char *model)
+char *tool_bindings_compile(const struct tool_bindings *bindings, const char *model, bool fallback)
 {
-    struct cc_options wanted = {
-        .bindings = bindings->row, .binding_count = bindings->count, .weights = bindings->weights};
+    struct cc_options wanted = {.bindings = bindings->row,
+                                .binding_count = bindings->count,
+                                .allow_fallback = fallback,
+                                .weights = bindings->weights};
     struct base_error error = {{0}};
     struct cc_bundle bundle = {0};
     struct cc_report report = {0};

@@ -19,7 +19,7 @@
 
 const char tool_compile_help[] =
     "anemone compile MODEL [--output NAME.bundle] [--hwx FILE.hwx] [--report] [--html FILE]\n"
-    "                [--shape NAME=1,3,224,224] [--bind NAME=FILE.npy]\n"
+    "                [--shape NAME=1,3,224,224] [--bind NAME=FILE.npy] [--allow-fallback]\n"
     "                [--weights fp16|int8|palette4|sparse] [--force] [--json]\n"
     "anemone compile --list [--json]\n\n"
     "Compiles a .mil or .onnx file into a bundle in the cache and says whether the cache had it already, under\n"
@@ -35,7 +35,11 @@ const char tool_compile_help[] =
     "                        constants; and the sum with the dispatch, on an M1 and an M1 Max\n"
     "  --html FILE           the report as one HTML file: the graph coloured by where and shaded by cost,\n"
     "                        details of each node, a table by cost; needs no server and no network\n" TOOL_BINDINGS_HELP
-        TOOL_WEIGHTS_HELP "  --force               compiles even when the cache has it\n"
+        TOOL_WEIGHTS_HELP
+    "  --allow-fallback      cuts the model where the engine cannot run it: the bundle has programs of the\n"
+    "                        engine and host segments between them, which the report names; without it\n"
+    "                        nothing runs on the host\n"
+    "  --force               compiles even when the cache has it\n"
     "  --list                every operator that is accepted: its form, what it is composed of, its limits\n"
     "  --json                the same as JSON\n\n"
     "The cache is $XDG_CACHE_HOME/anemone, or ~/.cache/anemone; see `anemone cache`. Where it cannot be\n"
@@ -113,6 +117,8 @@ static void print_json(const char *model, const struct cc_bundle *bundle, const 
     json_number(&json, "descriptors", report->descriptors);
     json_number(&json, "weights_bytes", report->weights_bytes);
     json_number(&json, "intermediate_bytes", report->intermediate_bytes);
+    json_number(&json, "engine_segments", report->host_segments ? report->engine_segments : 1);
+    json_number(&json, "host_segments", report->host_segments);
     if (report->weights)
         weights_json(&json, report->weights);
     if (report->placement)
@@ -131,6 +137,9 @@ static void print_text(const struct cc_bundle *bundle, const struct cc_report *r
     if (report->weights)
         print_weights(report->weights, report->placement != NULL);
     printf("intermediate  %" PRIu64 " bytes\n", report->intermediate_bytes);
+    if (report->host_segments)
+        printf("segments      %u on the engine, %u on the host\n", report->engine_segments,
+               report->host_segments);
     if (report->placement) {
         putchar('\n');
         tool_report_print(report->placement);
@@ -141,10 +150,11 @@ static int compile(int argc, char **argv, struct tool_bindings *bindings)
 {
     struct cc_options wanted = {0};
     const char *model, *hwx = NULL, *html = NULL, *weights = NULL;
-    bool as_json = false, list = false, good;
+    bool as_json = false, list = false, other, good;
     const struct tool_option options[] = {{"json", &as_json, NULL},
                                           {"report", &wanted.report, NULL},
                                           {"force", &wanted.force, NULL},
+                                          {"allow-fallback", &wanted.allow_fallback, NULL},
                                           {"output", NULL, &wanted.output},
                                           {"hwx", NULL, &hwx},
                                           {"list", &list, NULL},
@@ -159,24 +169,28 @@ static int compile(int argc, char **argv, struct tool_bindings *bindings)
 
     if (!tool_bindings_take(&argc, argv, bindings) || !tool_words(argc, argv, options, &model, 1, &count))
         return TOOL_USAGE;
-    if (list && !count) {
+    other = wanted.report || wanted.force || wanted.output || hwx || html || bindings->count;
+    if (list && !count && !other) {
         if (as_json)
             tool_operators_json();
         else
             tool_operators_print();
         return TOOL_OK;
     }
-    if (list || count != 1) {
+    if (list) {
+        tool_say("--list takes no model, and no option but --json.");
+        return TOOL_USAGE;
+    }
+    if (count != 1) {
         fputs(tool_compile_help, stderr);
         return TOOL_USAGE;
     }
-    if ((hwx && !strcmp(hwx, "-")) || (html && !strcmp(html, "-"))) {
-        tool_say("--%s takes the name of a file: stdout is for the results.",
-                 hwx && !strcmp(hwx, "-") ? "hwx" : "html");
+    if (!tool_file_named("hwx", hwx) || !tool_file_named("html", html))
         return TOOL_USAGE;
-    }
     if (!tool_weights_parse(weights, &wanted.weights))
         return TOOL_USAGE;
+    if (!tool_bindings_read(bindings))
+        return TOOL_FAILURE;
     wanted.report |= html != NULL;
     wanted.bindings = bindings->row;
     wanted.binding_count = bindings->count;
@@ -185,6 +199,8 @@ static int compile(int argc, char **argv, struct tool_bindings *bindings)
     tool_progress_end();
     if (status) {
         tool_say("%s", error.text);
+        if (report.refused && !wanted.allow_fallback && !strstr(error.text, "--allow-fallback"))
+            tool_say("--allow-fallback runs on the host what the engine cannot run.");
         return TOOL_FAILURE;
     }
     if (report.trouble.text[0])
@@ -194,11 +210,13 @@ static int compile(int argc, char **argv, struct tool_bindings *bindings)
         print_json(model, &bundle, &report);
     else if (good)
         print_text(&bundle, &report);
-    if (good && wanted.report && !report.placement)
+    if (good && wanted.report && !report.placement) {
         tool_say("%s: it is compiled already, and a bundle does not say what its nodes were; give the model.",
                  model);
+        good = false;
+    }
     if (good && html)
-        good = report.placement && tool_report_html(html, model, report.placement);
+        good = tool_report_html(html, model, report.placement);
     if (good && wanted.weights && !report.weights)
         tool_say("%s: it is compiled already, and its weights stay as they are; give the model.", model);
     cc_placement_destroy(report.placement);

@@ -27,10 +27,12 @@
 const char tool_run_help[] =
     "anemone run MODEL --input NAME=FILE.npy ... --output NAME=FILE.npy ...\n"
     "anemone run MODEL --image PICTURE [--labels FILE] [--top N] ...\n"
-    "            [--shape NAME=1,3,224,224] [--bind NAME=FILE.npy] [--weights fp16|int8|palette4|sparse]\n"
+    "            [--shape NAME=1,3,224,224] [--bind NAME=FILE.npy] [--allow-fallback]\n"
+    "            [--weights fp16|int8|palette4|sparse]\n"
     "            [--repeat N] [--numerics m1|m1-exact|ieee] [--threads N] [--core native|emulated]\n"
     "            [--firmware FILE] [--timing m1|none] [--trace FILE] [--json]\n\n"
-    "Runs a model once, writes its outputs, and shows what a classifier says. MODEL is a .mil or .onnx file, a bundle folder or a compiled\n"
+    "Runs a model once, writes its outputs, and shows what a classifier says.\n"
+    "MODEL is a .mil or .onnx file, a bundle folder or a compiled\n"
     "program (.hwx or .anec; the ports of an .anec are x0, x1, ... and y0, y1, ...). Tensors are .npy\n"
     "files, fp16, fp32, uint8, int8 or bool (a uint8 of 0 or 1), in C order, of the port's shape (or of\n"
     "that shape without its ones); they are converted to the port's type, without loss when that is an\n"
@@ -43,7 +45,10 @@ const char tool_run_help[] =
     "  --mean M[,M,M]      subtracted, for all channels or for each, in the input's order; 0\n"
     "  --std S[,S,S]       then divided by; 1\n"
     "  --layout LAYOUT     auto (default: by the input's shape), nchw or nhwc\n"
-    "  --bgr               blue first\n" TOOL_BINDINGS_HELP TOOL_WEIGHTS_HELP
+    "  --bgr               blue first\n" TOOL_BINDINGS_HELP
+    "  --weights FORM      fp16 (default), int8, palette4 or sparse; see anemone compile --help\n"
+    "  --allow-fallback    what the engine cannot run, the host computes, between programs of the engine;\n"
+    "                      without it such a model is refused\n"
     "  --labels FILE       one name per class, a line each\n"
     "  --top N             the N largest values of the output that has one per class, with bars; 5 with\n"
     "                      --image or --labels\n"
@@ -66,7 +71,8 @@ const char tool_run_help[] =
     "Where a service runs (anemone serve) the model runs there, and options about the machine are refused;\n"
     "ANEMONE_SERVICE=none in the environment gives the run a machine of its own.\n\n"
     "  anemone run net.mil --input x=in.npy --output y=out.npy --repeat 100 --json\n"
-    "  anemone run net.onnx --image cat.png --labels names.txt --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225\n";
+    "  anemone run net.onnx --image cat.png --labels names.txt --mean 0.485,0.456,0.406 --std "
+    "0.229,0.224,0.225\n";
 
 #define SHAPE_TEXT 128u
 
@@ -83,6 +89,7 @@ struct bindings {
 
 struct run {
     bool as_json;
+    bool fallback; /* host segments are allowed */
     uint32_t repeat;
     struct bindings in, out;
     struct tool_bindings given; /* of the model's inputs, before it is compiled */
@@ -252,6 +259,7 @@ static bool take_words(struct run *run, int argc, char **argv, const char **mode
     struct tool_image_words image = {0};
     const char *repeat = NULL, *labels = NULL, *top = NULL, *weights = NULL;
     const struct tool_option options[] = {{"json", &run->as_json, NULL},
+                                          {"allow-fallback", &run->fallback, NULL},
                                           {"image", NULL, &image.image},
                                           {"fit", NULL, &image.fit},
                                           {"range", NULL, &image.range},
@@ -282,7 +290,7 @@ static bool take_words(struct run *run, int argc, char **argv, const char **mode
     }
     if (!tool_weights_parse(weights, &run->given.weights))
         return false;
-    run->own_option = first_given(own);
+    run->own_option = run->fallback ? "--allow-fallback" : first_given(own);
     *trace = setting_value(&traced);
     run->config.firmware_image = setting_value(&firmware);
     return take_numerics(&numerics, run) && take_core(&core, run) && take_timing(&timing, run) &&
@@ -520,10 +528,10 @@ static bool open_model(struct run *run, const char *model)
     bool good;
 
     if (!run->given.count && !run->given.weights)
-        return tool_model_open(model, &run->model);
-    bundle = tool_bindings_compile(&run->given, model);
+        return tool_model_open(model, run->fallback, &run->model);
+    bundle = tool_bindings_compile(&run->given, model, run->fallback);
     compiled = tool_latency_now_ns() - begin;
-    good = bundle && tool_model_open(bundle, &run->model);
+    good = bundle && tool_model_open(bundle, run->fallback, &run->model);
     run->model.compile_ns += compiled;
     base_free(bundle);
     return good;
@@ -607,8 +615,9 @@ int tool_run(int argc, char **argv)
     }
     if (trace && !open_trace(&run, trace))
         return TOOL_FAILURE;
-    good =
-        (!run.labels_file || tool_labels_read(run.labels_file, &run.labels)) && go(&run, model) && rank(&run);
+    good = tool_bindings_read(&run.given) &&
+           (!run.labels_file || tool_labels_read(run.labels_file, &run.labels)) && go(&run, model) &&
+           rank(&run);
     if (good && run.as_json)
         print_json(&run, model);
     else if (good)

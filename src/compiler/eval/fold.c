@@ -50,7 +50,7 @@ static bool is_constant(const struct cc_graph *graph, const struct cc_op *op)
 static uint64_t steps_of(const struct cc_graph *graph, const struct cc_op *op)
 {
     const struct cc_value *x = &graph->value[op->input[0]], *y = &graph->value[op->output];
-    const struct cc_value *w = op->a.weight ? &graph->value[op->a.weight - 1] : NULL;
+    const struct cc_value *w = cc_op_weight(graph, op);
     uint64_t each = 1;
 
     switch (op->kind) {

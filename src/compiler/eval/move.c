@@ -32,7 +32,7 @@ static void move_row(const struct cc_move *m, const double *x, double *y)
         y[i] = x && from[i] != CC_MOVE_NONE ? x[from[i]] : m->fill;
 }
 
-/* The axes from `axis` on; x is NULL where an axis before has no elements. Returns the end of what it wrote. */
+/* The axes from `axis` on; x is NULL where one before has no elements. Returns the end of what it wrote. */
 static double *move_axes(const struct cc_move *m, uint32_t axis, const double *x, double *y)
 {
     if (axis + 1 == m->axes) {

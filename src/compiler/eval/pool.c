@@ -4,7 +4,7 @@
 
 #include "compiler/eval/task.h"
 
-/* The weights of a window along one axis: from `first` to before `end` are in x; `counted` in x or padding. */
+/* The weights of a window along one axis: `first` to before `end` are in x; `counted` in x or padding. */
 struct span {
     int64_t at; /* of weight 0, in x */
     uint32_t first, end, counted;

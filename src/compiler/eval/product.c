@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tile of y is ROWS rows of WIDTH columns in local variables, so that an element of b that is loaded is used
- * ROWS times; loops over constants become vector instructions. Every element of y is one sum in the order of
- * the inner index, whatever the tiles.
+ * A tile of y is ROWS rows of WIDTH columns in local variables, so that an element of b is loaded once for
+ * ROWS results; loops over constants become vector instructions. Every element of y is one sum in the
+ * order of the inner index, whatever the tiles.
  */
 #include "compiler/eval/product.h"
 

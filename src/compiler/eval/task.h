@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One operation that is computed, and the families that compute it. Only files of this folder include this. */
+/* One operation, and the families that compute it. Only files of this folder include this. */
 #ifndef COMPILER_EVAL_TASK_H
 #define COMPILER_EVAL_TASK_H
 
@@ -29,6 +29,9 @@ cc_eval_family cc_eval_reduce, cc_eval_softmax, cc_eval_l2_norm, cc_eval_layer_n
 /* layout.c, resize.c */
 cc_eval_family cc_eval_copy, cc_eval_transpose, cc_eval_slice, cc_eval_tile, cc_eval_pad, cc_eval_reverse,
     cc_eval_gather, cc_eval_depth, cc_eval_batch, cc_eval_concat, cc_eval_cumsum, cc_eval_resize;
+
+/* extreme.c */
+cc_eval_family cc_eval_arg, cc_eval_topk;
 
 /* The elements of a constant, as doubles. */
 void cc_eval_elements(const struct cc_value *value, double *elements);

@@ -111,7 +111,7 @@ static uint32_t rows_at_once(const struct window *w)
 static int window_open(struct window *w, const struct cc_eval_task *t, const struct cc_value *large,
                        const struct cc_value *small)
 {
-    const struct cc_value *weight = &t->graph->value[t->op->a.weight - 1];
+    const struct cc_value *weight = cc_op_weight(t->graph, t->op);
 
     *w = (struct window){.a = &t->op->a,
                          .channels = large->dim[1] / t->op->a.groups,
@@ -167,10 +167,12 @@ int cc_eval_conv(const struct cc_eval_task *t)
     uint32_t groups = t->op->a.groups, out = t->y->dim[1] / groups;
     uint64_t x_group = cc_value_elements(t->x) / t->x->dim[0] / groups;
     uint64_t y_group = cc_value_elements(t->y) / t->y->dim[0] / groups;
-    double *weight, *bias = NULL;
+    double *parameter, *bias = NULL;
+    const double *weight;
     struct window w = {0};
-    int status = cc_eval_parameter(t, t->op->a.weight, &weight);
+    int status = cc_eval_parameter(t, t->op->a.weight, &parameter);
 
+    weight = t->op->inputs == 2 ? t->operand[1] : parameter;
     if (!status)
         status = cc_eval_parameter(t, t->op->a.bias, &bias);
     if (!status)
@@ -180,7 +182,7 @@ int cc_eval_conv(const struct cc_eval_task *t)
     for (uint64_t i = 0; !status && i < (uint64_t)groups * t->x->dim[0]; i++)
         convolve(&w, t->operand[0] + i * x_group, out, weight + i % groups * out * weights_of(&w),
                  t->result + i * y_group);
-    base_free(weight);
+    base_free(parameter);
     base_free(bias);
     base_free(w.matrix);
     return status;

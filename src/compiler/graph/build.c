@@ -123,7 +123,7 @@ uint32_t cc_build_reshape(struct cc_build *b, uint32_t x, uint32_t rank, const u
 uint32_t cc_build_transpose(struct cc_build *b, uint32_t x, const uint32_t *perm)
 {
     struct cc_attributes a = {0};
-    uint32_t rank = cc_build_value(b, x)->rank;
+    uint32_t rank = b->status ? 0 : cc_build_value(b, x)->rank;
     bool moves = false;
 
     for (uint32_t i = 0; i < rank; i++) {
@@ -140,6 +140,8 @@ uint32_t cc_build_slice(struct cc_build *b, uint32_t x, const uint32_t *begin, c
     struct cc_attributes a = {0};
     bool whole = true;
 
+    if (b->status)
+        return 0;
     for (uint32_t i = 0; i < v->rank; i++) {
         a.begin[i] = begin[i];
         a.size[i] = size[i];

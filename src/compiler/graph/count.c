@@ -36,6 +36,8 @@ static uint64_t macs_of(const struct cc_graph *g, const struct cc_op *op)
 
     switch (op->kind) {
     case CC_OP_CONV:
+        return times(cc_value_elements(y),
+                     elements_without(g, op->inputs == 2 ? op->input[1] + 1 : op->a.weight, 0));
     case CC_OP_LINEAR: return times(cc_value_elements(y), elements_without(g, op->a.weight, 0));
     case CC_OP_CONV_TRANSPOSE: return times(cc_value_elements(x), elements_without(g, op->a.weight, 0));
     case CC_OP_MATMUL: return times(cc_value_elements(y), x->dim[x->rank - (op->a.transpose_x ? 2 : 1)]);

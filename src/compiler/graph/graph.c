@@ -38,6 +38,13 @@ const char *cc_op_name(enum cc_op_kind kind)
     return (unsigned)kind < CC_OP_COUNT ? kinds[kind] : "unknown";
 }
 
+const struct cc_value *cc_op_weight(const struct cc_graph *graph, const struct cc_op *op)
+{
+    if (op->inputs == 2)
+        return &graph->value[op->input[1]];
+    return op->a.weight ? &graph->value[op->a.weight - 1] : NULL;
+}
+
 size_t cc_type_bytes(enum cc_type type)
 {
     return type_exists(type) ? types[type].bytes : 0;

@@ -33,6 +33,8 @@ enum cc_type { CC_FP16, CC_FP32, CC_INT32, CC_BOOL };
 
 /* The count of operands of an operation that takes a list: 1 to CC_INPUTS_MAX. */
 #define CC_INPUTS_LIST UINT32_MAX
+/* One operand, or a second one in the place of the parameter `weight`. */
+#define CC_INPUTS_WEIGHT (UINT32_MAX - 1)
 
 /*
  * Operations, by their MIL names: X(ID, "mil name", inputs). What each computes, where the name does not say
@@ -74,6 +76,14 @@ enum cc_type { CC_FP16, CC_FP32, CC_INT32, CC_BOOL };
  * BATCH_TO_SPACE and SPACE_TO_BATCH the same with the batch, where pad is cut off the result or added to x.
  * REVERSE: along `axes`. GATHER: along `axis`, at the int32 constants `indices`, whose axes replace it.
  * CUMSUM: along `axis`.
+ *
+ * ARG_MAX and ARG_MIN: the index along `axis` of the largest or smallest element, of equal ones the first, or
+ * with `reverse` the last; a NaN counts only where all are. TOPK: the size[0] largest elements along `axis`,
+ * with `reverse` the smallest, in their order, of equal ones that of the lower index first; TOPK_INDICES:
+ * their indices. GATHER_AT: GATHER of the first operand at computed int32 indices, the second; a negative one
+ * counts from the end, and one beyond the ends is the end. The engine has none of these: they run on the host alone (compiler/fallback.h). Their int32
+ * results are the only integers that are computed when the network runs, with CAST to int32, which truncates;
+ * layout operations and CAST take them.
  *
  * An operation is a primitive, which the lowering takes, or a composite, which a pass replaces by primitives
  * (pass/passes.h).
@@ -175,6 +185,13 @@ enum cc_type { CC_FP16, CC_FP32, CC_INT32, CC_BOOL };
     X(CONCAT, "concat", CC_INPUTS_LIST)    \
     X(STACK, "stack", CC_INPUTS_LIST)
 
+#define CC_OPS_HOST(X)                 \
+    X(ARG_MAX, "reduce_argmax", 1)     \
+    X(ARG_MIN, "reduce_argmin", 1)     \
+    X(TOPK, "topk", 1)                 \
+    X(TOPK_INDICES, "topk_indices", 1) \
+    X(GATHER_AT, "gather_at", 2)
+
 #define CC_OPS(X)                                    \
     X(INPUT, "input", 0)                             \
     X(CONST, "const", 0)                             \
@@ -186,7 +203,7 @@ enum cc_type { CC_FP16, CC_FP32, CC_INT32, CC_BOOL };
     X(SELECT, "select", 3)                           \
     X(PRELU, "prelu", 1)                             \
     X(SOFTPLUS_PARAMETRIC, "softplus_parametric", 1) \
-    X(CONV, "conv", 1)                               \
+    X(CONV, "conv", CC_INPUTS_WEIGHT)                \
     X(CONV_TRANSPOSE, "conv_transpose", 1)           \
     X(LINEAR, "linear", 1)                           \
     X(MATMUL, "matmul", 2)                           \
@@ -201,7 +218,8 @@ enum cc_type { CC_FP16, CC_FP32, CC_INT32, CC_BOOL };
     X(LAYER_NORM, "layer_norm", 1)                   \
     X(INSTANCE_NORM, "instance_norm", 1)             \
     X(BATCH_NORM, "batch_norm", 1)                   \
-    CC_OPS_LAYOUT(X)
+    CC_OPS_LAYOUT(X)                                 \
+    CC_OPS_HOST(X)
 
 enum cc_op_kind {
 #define X(id, name, inputs) CC_OP_##id,
@@ -211,6 +229,7 @@ enum cc_op_kind {
 };
 const char *cc_op_name(enum cc_op_kind kind);
 bool cc_op_gives_bool(enum cc_op_kind kind); /* comparisons and LOGICAL_* */
+bool cc_op_is_host(enum cc_op_kind kind);    /* CC_OPS_HOST: the engine has no form of it */
 
 /*
  * INPUT and CONST are operations without inputs that come before the first use of their value, so that every
@@ -253,8 +272,8 @@ enum cc_depth_order { CC_DEPTH_BLOCK_FIRST, CC_DEPTH_CHANNEL_FIRST };
  */
 struct cc_attributes {
     /*
-     * Constants, value index + 1, 0 = none. CONV and LINEAR: weight and bias; norms: gamma and beta, 1 and 0
-     * if absent.
+     * Constants, value index + 1, 0 = none. CONV and LINEAR: weight and bias, a CONV with two operands the
+     * bias alone; norms: gamma and beta, 1 and 0 if absent.
      */
     uint32_t weight, bias;
     uint32_t mean, variance;         /* BATCH_NORM: constants [C], value index + 1 */
@@ -268,7 +287,7 @@ struct cc_attributes {
     bool transpose_x, transpose_y; /* MATMUL */
     uint32_t axes;  /* bit per axis: reductions, LAYER_NORM, SQUEEZE, SLICE_*; EXPAND_DIMS: result's */
     bool keep_dims; /* reductions */
-    uint32_t axis;  /* SOFTMAX, CONCAT; STACK: of the result */
+    uint32_t axis;  /* SOFTMAX, CONCAT, ARG_*, TOPK*; STACK: of the result */
     float alpha, beta,
         epsilon; /* the unary operations that have them; epsilon: the norms too; alpha: PAD's value */
     float gamma; /* LOCAL_RESPONSE_NORM, whose size is kernel[0] */
@@ -279,7 +298,7 @@ struct cc_attributes {
     enum cc_nearest nearest;
     float scale[2], cubic; /* RESIZE: result / x of H and W, 0: of the lengths; the coefficient of CUBIC */
     enum cc_depth_order order;  /* DEPTH_TO_SPACE, SPACE_TO_DEPTH */
-    bool exclusive, reverse;    /* CUMSUM */
+    bool exclusive, reverse;    /* CUMSUM; reverse: ARG_*, TOPK* */
     uint32_t indices;           /* GATHER: a constant, value index + 1 */
     uint32_t perm[CC_RANK_MAX]; /* TRANSPOSE: axis i of the result is axis perm[i] of x */
     /* SLICE_*, per axis of x; PAD: begin and end. step: from one element to the next, 0 means 1 */
@@ -339,6 +358,8 @@ int cc_graph_add_origin(struct cc_graph *graph, const char *name, const char *ki
                         unsigned column);
 int cc_graph_add_input(struct cc_graph *graph, uint32_t value);
 int cc_graph_add_output(struct cc_graph *graph, uint32_t value);
+/* The weights of a CONV: its parameter, or its second operand, which may be computed at run time. */
+const struct cc_value *cc_op_weight(const struct cc_graph *graph, const struct cc_op *op);
 /* Checks shapes, types and counts of every operation; one sentence that names operation, line and rule. */
 int cc_graph_check(const struct cc_graph *graph, struct base_error *error);
 /* The shape that an operation gives, by its rule; its output need not exist. RESHAPE has none. */

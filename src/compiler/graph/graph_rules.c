@@ -230,11 +230,22 @@ static cc_rule *const rules[CC_OP_COUNT] = {
     [CC_OP_CUMSUM] = cc_rule_cumsum,
     [CC_OP_CONCAT] = cc_rule_concat,
     [CC_OP_STACK] = cc_rule_stack,
+    [CC_OP_ARG_MAX] = cc_rule_arg,
+    [CC_OP_ARG_MIN] = cc_rule_arg,
+    [CC_OP_TOPK] = cc_rule_topk,
+    [CC_OP_TOPK_INDICES] = cc_rule_topk,
+    [CC_OP_GATHER_AT] = cc_rule_gather_at,
 };
 
 bool cc_op_gives_bool(enum cc_op_kind kind)
 {
     return (unsigned)kind < CC_OP_COUNT && (rules[kind] == cc_rule_compare || rules[kind] == cc_rule_logical);
+}
+
+bool cc_op_is_host(enum cc_op_kind kind)
+{
+    return (unsigned)kind < CC_OP_COUNT &&
+           (rules[kind] == cc_rule_arg || rules[kind] == cc_rule_topk || rules[kind] == cc_rule_gather_at);
 }
 
 /* Whether all operands are constants: its result has no place in the engine. */
@@ -252,7 +263,11 @@ static int check_operand_count(const struct cc_op *op, struct base_error *error)
 
     if (wanted == CC_INPUTS_LIST && (op->inputs == 0 || op->inputs > CC_INPUTS_MAX))
         return cc_rule_refuse(op, error, "%u operands, expected 1 to %u", op->inputs, CC_INPUTS_MAX);
-    if (wanted != CC_INPUTS_LIST && op->inputs != wanted)
+    if (wanted == CC_INPUTS_WEIGHT &&
+        (op->inputs == 0 || op->inputs > 2 || (op->inputs == 2 && op->a.weight)))
+        return cc_rule_refuse(op, error, "%u operands, expected 1, or 2 without the parameter `weight`",
+                              op->inputs);
+    if (wanted != CC_INPUTS_LIST && wanted != CC_INPUTS_WEIGHT && op->inputs != wanted)
         return cc_rule_refuse(op, error, "%u operands, expected %u", op->inputs, wanted);
     return 0;
 }

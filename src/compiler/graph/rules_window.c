@@ -43,8 +43,11 @@ int cc_rule_conv(const struct cc_graph *graph, const struct cc_op *op, struct cc
 
     if (status)
         return status;
+    weight = cc_op_weight(graph, op);
     if (!weight)
         return cc_rule_refuse(op, error, "there is no weight");
+    if ((status = cc_rule_same_type(op, x, weight, error)))
+        return status;
     if (x->rank != 4 || weight->rank != 4)
         return cc_rule_refuse(
             op, error, "x is %s and weight is %s, expected rank 4: [N, C, H, W] and [out, in / groups, H, W]",
@@ -57,7 +60,8 @@ int cc_rule_conv(const struct cc_graph *graph, const struct cc_op *op, struct cc
                               cc_rule_text(weight).text, x->dim[1] / a->groups, x->dim[1], a->groups);
     if ((status = cc_rule_vector(graph, op, a->bias, "bias", weight->dim[0], error)))
         return status;
-    *out = (struct cc_shape){.type = x->type, .rank = 4, .dim = {x->dim[0], weight->dim[0]}};
+    *out = (struct cc_shape){
+        .type = cc_rule_result_type(x, weight), .rank = 4, .dim = {x->dim[0], weight->dim[0]}};
     return slide(op, x, weight->dim + 2, out, error);
 }
 

@@ -8,7 +8,7 @@
  * In L2 a buffer has no gaps: rows begin on 16 bytes, not on 64. A buffer is a sequence of runs, contiguous
  * elements that begin at multiples of a distance R which divides every offset and stride of every access.
  * Its runs are moved together: an offset or a stride of k * R becomes k * R', R' being the longest run,
- * rounded up. An access that sees the buffer in another shape stays right, because its runs are the same ones.
+ * rounded up. An access that sees the buffer in another shape stays right: its runs are the same ones.
  */
 #include "base/alloc.h"
 #include "compiler/lower/arena.h"

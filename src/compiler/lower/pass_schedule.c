@@ -21,6 +21,8 @@
 
 #define WORKING_SET (PR_L2_BYTES - PR_E5_L2_STAGING)
 #define NONE        UINT32_MAX
+/* Comparisons of operands, about a tenth of a second: a graph that needs more keeps its order. */
+#define WORK_MAX 30000000u
 
 /* An operation that gets records. */
 struct node {
@@ -37,6 +39,7 @@ struct node {
 struct schedule {
     struct cc_lowering *l;
     uint32_t nodes, edges, ready;
+    uint64_t work; /* so far */
     struct node *node;
     uint32_t *of_step; /* node of an operation, NONE without records */
     uint32_t *edge;
@@ -195,10 +198,11 @@ struct rank {
     uint64_t size; /* the footprint, or its complement */
 };
 
-static struct rank rank_of(const struct schedule *s, const struct node *node)
+static struct rank rank_of(struct schedule *s, const struct node *node)
 {
     bool fits = node->footprint <= WORKING_SET;
 
+    s->work += 1 + (uint64_t)node->inputs * node->inputs;
     return (struct rank){.frees = node->inputs && freed_by(s, node) >= node->bytes,
                          .made = last_made(s, node),
                          .fits = fits,
@@ -252,13 +256,17 @@ static void finish(struct schedule *s, uint32_t number, uint32_t time)
     }
 }
 
-static void choose_order(struct schedule *s)
+/* False when it would take too long. */
+static bool choose_order(struct schedule *s)
 {
     begin(s);
     for (uint32_t i = 0; i < s->nodes; i++) {
         s->order[i] = take(s);
         finish(s, s->order[i], i + 1);
+        if (s->work > WORK_MAX)
+            return false;
     }
+    return true;
 }
 
 /* Of an order of all nodes; the graph's, when there is none. */
@@ -302,12 +310,13 @@ static int schedule(struct schedule *s)
     struct need before, after;
     int status = make_arrays(s);
 
-    if (status || s->nodes > PR_E5_RECORDS_MAX)
-        return status; /* too many for a program: refused later */
+    if (status)
+        return status;
     make_nodes(s);
     join_nodes(s);
     before = need_of(s, NULL);
-    choose_order(s);
+    if (!choose_order(s))
+        return 0;
     after = need_of(s, s->order);
     if (is_less(&after, &before))
         apply(s);

@@ -21,7 +21,10 @@ int cc_span_source(struct cc_lowering *l, uint32_t value, struct cc_span *span);
 int cc_span_result(struct cc_lowering *l, uint32_t value, struct cc_span *span);
 /* A new intermediate with these axes in the engine's layout. */
 int cc_span_scratch(struct cc_lowering *l, unsigned axes, const uint32_t *extent, struct cc_span *span);
-/* The same for a tensor like this one whose axis `slow` is the slowest; the axes of the span keep their order. */
+/*
+ * The same for a tensor like this one whose axis `slow` is the slowest; the axes of the span keep their
+ * order.
+ */
 int cc_span_stage(struct cc_lowering *l, const struct cc_span *like, unsigned slow, struct cc_span *stage);
 /* `count` elements of an axis, `step` apart, from `begin` on. */
 struct cc_span cc_span_part(const struct cc_span *span, unsigned axis, uint32_t begin, uint32_t count,
@@ -30,7 +33,9 @@ struct cc_span cc_span_of_view(const struct cc_view *view);
 
 /* The descriptors that a move of these extents takes before it is cut to the limits of an axis. */
 uint64_t cc_span_cost(const struct cc_span *from, const struct cc_span *to);
-/* Copies a span to another of the same extents, whose axes may be in any order in memory. `how` may be NULL. */
+/*
+ * Copies a span to another of the same extents, whose axes may be in any order in memory. `how` may be NULL.
+ */
 int cc_emit_span(struct cc_lowering *l, const struct cc_span *from, const struct cc_span *to,
                  const struct cc_neural *how);
 

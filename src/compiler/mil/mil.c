@@ -404,7 +404,9 @@ static int read_output(struct cc_mil *mil)
     if (mil->graph->outputs == CC_MIL_PORTS_MAX)
         return cc_mil_fail(mil, &name, EINVAL, "a function has more than %u outputs.", CC_MIL_PORTS_MAX);
     value = symbol->value - 1;
-    if (mil->graph->value[value].type == CC_BOOL || mil->graph->value[value].type == CC_INT32)
+    /* Integers that are computed are the host's. */
+    if (mil->graph->value[value].type == CC_BOOL ||
+        (mil->graph->value[value].type == CC_INT32 && mil->graph->value[value].data))
         return cc_mil_fail(mil, &name, EINVAL,
                            "output `%.*s` is %s, expected fp16 or fp32: a cast converts %s.", shown,
                            name.text, cc_type_name(mil->graph->value[value].type),

@@ -169,6 +169,8 @@ static const struct operation {
     {"reverse", CC_OP_REVERSE, cc_mil_take_reverse, {"x", "axes"}},
     {"gather", CC_OP_GATHER, cc_mil_take_gather, {"x", "indices", "axis", "batch_dims", "validate_indices"}},
     {"cumsum", CC_OP_CUMSUM, cc_mil_take_cumsum, {"x", "axis", "exclusive", "reverse"}},
+    {"reduce_argmax", CC_OP_ARG_MAX, cc_mil_take_arg, {"x", "axis", "keep_dims", "output_dtype"}},
+    {"reduce_argmin", CC_OP_ARG_MIN, cc_mil_take_arg, {"x", "axis", "keep_dims", "output_dtype"}},
     {"crop", CC_OP_SLICE_BY_SIZE, cc_mil_take_crop, {"x", "crop_height", "crop_width"}},
     {"flatten2d", CC_OP_RESHAPE, cc_mil_take_flatten2d, {"x", "axis"}},
     {"sliding_windows", CC_OP_GATHER, cc_mil_take_windows, {"x", "axis", "size", "stride"}},
@@ -355,14 +357,19 @@ static int add_op(struct cc_mil *mil, struct cc_mil_call *call, const struct cc_
 
 int cc_mil_insert_height(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
 {
-    struct cc_mil_draft expand = {.kind = CC_OP_EXPAND_DIMS, .inputs = 1, .a = {.axes = 1u << 2}};
-    const struct cc_value *x = cc_mil_first(mil, draft);
-    struct cc_mil_type type = {
-        .scalar = (enum cc_mil_scalar)x->type, .rank = 4, .dim = {x->dim[0], x->dim[1], 1, x->dim[2]}};
+    int status = 0;
 
-    expand.input[0] = draft->input[0];
+    for (uint32_t i = 0; i < draft->inputs && !status; i++) {
+        struct cc_mil_draft expand = {.kind = CC_OP_EXPAND_DIMS, .inputs = 1, .a = {.axes = 1u << 2}};
+        const struct cc_value *x = &mil->graph->value[draft->input[i]];
+        struct cc_mil_type type = {
+            .scalar = (enum cc_mil_scalar)x->type, .rank = 4, .dim = {x->dim[0], x->dim[1], 1, x->dim[2]}};
+
+        expand.input[0] = draft->input[i];
+        status = add_op(mil, call, &expand, &type, &draft->input[i]);
+    }
     draft->line = true;
-    return add_op(mil, call, &expand, &type, &draft->input[0]);
+    return status;
 }
 
 /* The operation at a height of 1, then a reshape that removes it. */
@@ -411,6 +418,13 @@ static bool is_constant(const struct cc_mil *mil, const struct cc_mil_draft *dra
     return draft->inputs != 0;
 }
 
+/* Integers are constants, or come from an operation of the host. */
+static bool may_give_integers(const struct cc_mil *mil, const struct cc_mil_draft *draft)
+{
+    return is_constant(mil, draft) || cc_op_is_host(draft->kind) || draft->kind == CC_OP_CAST ||
+           (draft->inputs && cc_mil_first(mil, draft)->type == CC_INT32);
+}
+
 /* Checks that the operation can give this type, and the limits of the engine. */
 static int check_type(struct cc_mil *mil, const struct cc_mil_call *call, const struct operation *operation,
                       const struct cc_mil_draft *draft)
@@ -420,7 +434,7 @@ static int check_type(struct cc_mil *mil, const struct cc_mil_call *call, const 
     struct base_error limit;
 
     /* Whether it gives a bool is the operation's rule: layout operations move them. */
-    if (scalar > CC_MIL_BOOL || (scalar == CC_MIL_INT32 && !constant))
+    if (scalar > CC_MIL_BOOL || (scalar == CC_MIL_INT32 && !may_give_integers(mil, draft)))
         return cc_mil_fail(mil, &call->type_at, EINVAL, "%s is declared to give %s, expected %s.",
                            operation->name, cc_mil_type_text(&call->type).text,
                            cc_op_gives_bool(operation->kind) ? "bool" : "fp16 or fp32");

@@ -32,7 +32,7 @@ cc_mil_taker cc_mil_take_conv, cc_mil_take_conv_transpose, cc_mil_take_pool, cc_
 cc_mil_taker cc_mil_take_linear, cc_mil_take_matmul;
 /* op_reduce.c */
 cc_mil_taker cc_mil_take_reduce, cc_mil_take_softmax, cc_mil_take_l2_norm, cc_mil_take_layer_norm,
-    cc_mil_take_instance_norm, cc_mil_take_batch_norm;
+    cc_mil_take_instance_norm, cc_mil_take_batch_norm, cc_mil_take_arg;
 /* op_layout.c */
 cc_mil_taker cc_mil_take_transpose, cc_mil_take_reshape, cc_mil_take_expand_dims, cc_mil_take_squeeze,
     cc_mil_take_slice_by_index, cc_mil_take_slice_by_size, cc_mil_take_tile, cc_mil_take_concat,
@@ -53,7 +53,7 @@ cc_mil_taker cc_mil_take_affine, cc_mil_take_blockwise, cc_mil_take_lut, cc_mil_
 int cc_mil_make_constant(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft,
                          const struct cc_mil_type *type, void *data);
 
-/* op.c: inserts a height of 1 into the draft's operand [N, C, W]. */
+/* op.c: inserts a height of 1 into the draft's operands [N, C, W]. */
 int cc_mil_insert_height(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft);
 /* Refuses a declared type that is not that of the call's result. */
 int cc_mil_declared(struct cc_mil *mil, const struct cc_mil_call *call, const struct cc_mil_type *gives);

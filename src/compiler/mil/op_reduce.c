@@ -6,6 +6,7 @@
 #include "compiler/mil/op.h"
 
 #include <errno.h>
+#include <string.h>
 
 int cc_mil_take_reduce(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
 {
@@ -83,4 +84,18 @@ int cc_mil_take_batch_norm(struct cc_mil *mil, struct cc_mil_call *call, struct 
         (status = cc_mil_tensor(mil, call, "variance", &draft->a.variance)))
         return status;
     return take_norm(mil, call, draft);
+}
+
+/* The last axis, when none is named. */
+int cc_mil_take_arg(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
+{
+    const char *type = "int32";
+    int status = cc_mil_take_softmax(mil, call, draft);
+
+    if (status || (status = cc_mil_bool(mil, call, "keep_dims", &draft->a.keep_dims)) ||
+        (status = cc_mil_string(mil, call, "output_dtype", &type)))
+        return status;
+    if (strcmp(type, "int32") != 0)
+        return cc_mil_wrong(mil, call, "output_dtype", EOPNOTSUPP, "is \"%.40s\", expected int32", type);
+    return 0;
 }

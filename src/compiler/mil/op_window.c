@@ -96,8 +96,12 @@ static int take_kernel(struct cc_mil *mil, struct cc_mil_call *call, struct cc_m
     if (status)
         return status;
     weight = &mil->graph->value[a->weight - 1];
-    if (cc_mil_first(mil, draft)->rank == 3 && weight->rank == 3 && weight->data &&
-        ((status = heighten_weight(mil, call, &a->weight)) ||
+    if (draft->kind == CC_OP_CONV && !weight->data) {
+        draft->input[draft->inputs++] = a->weight - 1;
+        a->weight = 0;
+    }
+    if (cc_mil_first(mil, draft)->rank == 3 && weight->rank == 3 &&
+        ((a->weight && weight->data && (status = heighten_weight(mil, call, &a->weight))) ||
          (status = cc_mil_insert_height(mil, call, draft))))
         return status;
     a->stride[0] = a->stride[1] = a->dilation[0] = a->dilation[1] = a->groups = 1;
@@ -105,7 +109,7 @@ static int take_kernel(struct cc_mil *mil, struct cc_mil_call *call, struct cc_m
         (status = take_axes(mil, call, "dilations", draft, a->dilation)) ||
         (status = cc_mil_ints(mil, call, "groups", 1, 1, PR_CHANNELS_MAX, &a->groups)))
         return status;
-    weight = &mil->graph->value[a->weight - 1];
+    weight = &mil->graph->value[a->weight ? a->weight - 1 : draft->input[1]];
     *kernel = cc_mil_first(mil, draft)->rank == 4 && weight->rank == 4 ? weight->dim + 2 : NULL;
     return 0;
 }
@@ -119,8 +123,8 @@ int cc_mil_take_conv(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil
 }
 
 /*
- * The lengths of the result: as given, stride times the length of x with `same`, or all that the windows cover
- * but the padding. `same` leaves the half of what it cuts off at the front, rounded down.
+ * The lengths of the result: as given, stride times the length of x with `same`, or all that the windows
+ * cover but the padding. `same` leaves the half of what it cuts off at the front, rounded down.
  */
 static void result_lengths(const struct cc_value *x, const uint32_t kernel[2], const int32_t *given,
                            bool same, struct cc_attributes *a)

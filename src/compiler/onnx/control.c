@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * If, Loop and functions. The branch of a constant condition is read in the place of the node; the body of a
- * loop is read once per round, with its number as a constant, for as long as its condition folds to true. What
- * depends on data at run time is refused.
+ * loop is read once per round, with its number as a constant, for as long as its condition folds to true.
+ * What depends on data at run time is refused.
  */
 #include <math.h>
 #include <stdio.h>
@@ -133,8 +133,9 @@ static bool begin_round(const struct cc_onnx_node *n, struct loop *loop)
 {
     struct cc_onnx_value value = {.state = CC_ONNX_GRAPH};
     uint8_t *truth = base_alloc(1);
+    int32_t round = (int32_t)loop->round;
 
-    value.value = cc_build_ints(n->b, 0, NULL, &(int32_t){(int32_t)loop->round});
+    value.value = cc_build_ints(n->b, 0, NULL, &round);
     add_name(n, loop->body->input[0]->name, &value);
     if (truth)
         *truth = 1;

@@ -86,6 +86,7 @@ static int input_shape(const struct cc_onnx *reader, const CcPort *port, const s
 {
     const Cc__OnnxShape *shape = port->type->tensor->shape;
     bool given = binding && (binding->rank || binding->data);
+    uint32_t given_rank = given ? binding->rank : 0;
     struct base_error *error = reader->build.error;
     char option[160];
     int status = 0;
@@ -96,13 +97,13 @@ static int input_shape(const struct cc_onnx *reader, const CcPort *port, const s
                          "Input `%.64s` has no shape; shapes are static on this engine. Give it: %s",
                          port->name, option);
     }
-    *rank = shape ? (uint32_t)(shape->n_dim < UINT32_MAX ? shape->n_dim : UINT32_MAX) : binding->rank;
+    *rank = shape ? (uint32_t)(shape->n_dim < UINT32_MAX ? shape->n_dim : UINT32_MAX) : given_rank;
     if (*rank > CC_RANK_MAX)
         return base_fail(error, EINVAL, "Input `%.64s` has rank %u, more than %u.", port->name, *rank,
                          CC_RANK_MAX);
-    if (binding && (binding->rank || binding->data) && binding->rank != *rank)
+    if (given && given_rank != *rank)
         return base_fail(error, EINVAL, "Input `%.64s` was given %u axes, and the model says %u.", port->name,
-                         binding->rank, *rank);
+                         given_rank, *rank);
     for (uint32_t i = 0; i < *rank && !status; i++)
         status = dim_of(reader, port, i, binding, &dims[i]);
     return status;
@@ -115,12 +116,13 @@ static int port_type(const struct cc_onnx *reader, const CcPort *port, const cha
 
     if (cc_onnx_port_type(elem, type))
         return 0;
-    return base_fail(
-        reader->build.error, EINVAL,
-        "%s `%.64s` has element type %s, expected FLOAT or FLOAT16: the engine computes in fp16%s.", what,
-        port->name, cc_onnx_type_text(elem).text,
-        what[0] == 'I' ? ", and other inputs can only be constants. Give it with --bind NAME=FILE.npy"
-                       : ". Cast it to FLOAT in the model");
+    return base_fail(reader->build.error, EINVAL,
+                     "%s `%.64s` has element type %s, expected FLOAT, FLOAT16, BFLOAT16 or DOUBLE: the "
+                     "engine computes in fp16%s.",
+                     what, port->name, cc_onnx_type_text(elem).text,
+                     what[0] == 'I'
+                         ? ", and other inputs can only be constants. Give it with --bind NAME=FILE.npy"
+                         : ". Cast it to FLOAT in the model");
 }
 
 static bool same_kind(enum cc_type a, enum cc_type b)
@@ -144,6 +146,12 @@ static int bind_constant(struct cc_onnx *reader, const CcPort *port, const struc
         (!same_kind(wanted, binding->type) && !(wanted == CC_BOOL && binding->type == CC_INT32)))
         return base_fail(b->error, EINVAL, "Input `%.64s` has element type %s, and the constant given is %s.",
                          port->name, cc_onnx_type_text(elem).text, cc_type_name(binding->type));
+    for (uint32_t i = 0; i < rank; i++)
+        if (dims[i] == 0) {
+            *value = (struct cc_onnx_value){.state = CC_ONNX_EMPTY, .type = wanted, .rank = rank};
+            memcpy(value->dim, dims, rank * sizeof(*dims));
+            return 0;
+        }
     copy = bytes ? base_alloc(bytes) : NULL;
     if (copy)
         memcpy(copy, binding->data, bytes);
@@ -238,16 +246,41 @@ static int read_inputs(struct cc_onnx *reader, const CcGraph *graph)
     return status;
 }
 
-/* A copy where the value has another use as a port, so that every port has a value of its own. */
-static bool needs_copy(const struct cc_graph *graph, uint32_t value)
+static bool is_input(const struct cc_graph *graph, uint32_t value)
 {
     for (uint32_t i = 0; i < graph->inputs; i++)
         if (graph->input[i] == value)
             return true;
+    return false;
+}
+
+/* A copy where the value has another use as a port, so that every port has a value of its own. */
+static bool needs_copy(const struct cc_graph *graph, uint32_t value)
+{
+    if (is_input(graph, value))
+        return true;
     for (uint32_t i = 0; i < graph->outputs; i++)
         if (graph->output[i] == value)
             return true;
     return graph->value[value].data != NULL;
+}
+
+/* The name of an output is the output's alone. */
+static void leave_name(struct cc_build *b, uint32_t value, const char *name)
+{
+    char other[160];
+
+    if (strcmp(b->graph->value[value].name, name) != 0 || is_input(b->graph, value))
+        return;
+    snprintf(other, sizeof(other), "%.120s.%s", name, cc_type_name(b->graph->value[value].type));
+    cc_build_name(b, value, other);
+}
+
+/* Integers that are computed, on the host; int64 becomes int32. */
+static bool is_integer(const struct cc_graph *graph, const struct cc_onnx_value *value)
+{
+    return value->state == CC_ONNX_GRAPH && graph->value[value->value].type == CC_INT32 &&
+           !graph->value[value->value].data;
 }
 
 static int read_output(struct cc_onnx *reader, const CcPort *port)
@@ -267,8 +300,12 @@ static int read_output(struct cc_onnx *reader, const CcPort *port)
         port->type->is_case != CC__ONNX_TYPE__IS__NOT_SET)
         return base_fail(b->error, EINVAL, "Output `%.64s` is not a tensor.", port->name);
     if (port->type && port->type->tensor && port->type->is_case == CC__ONNX_TYPE__IS_TENSOR &&
-        port->type->tensor->elem_type && (status = port_type(reader, port, "Output", &type)))
+        port->type->tensor->elem_type && !is_integer(b->graph, found) &&
+        (status = port_type(reader, port, "Output", &type)))
         return status;
+    if (found->state == CC_ONNX_WIDE || found->state == CC_ONNX_QUANTIZED)
+        return base_fail(b->error, EINVAL, "Output `%.64s` %s, which an output cannot.", port->name,
+                         found->state == CC_ONNX_WIDE ? "has more than 5 axes" : "is whole numbers");
     if (found->state == CC_ONNX_EMPTY)
         return base_fail(b->error, EINVAL,
                          "Output `%.64s` has no elements: empty tensors do not exist on this "
@@ -277,14 +314,18 @@ static int read_output(struct cc_onnx *reader, const CcPort *port)
     if (cc_onnx_settle(reader, port->name, found))
         return b->status;
     value = found->value;
-    if (b->graph->value[value].type == CC_BOOL || b->graph->value[value].type == CC_INT32)
+    if (is_integer(b->graph, found))
+        type = CC_INT32;
+    else if (b->graph->value[value].type == CC_BOOL || b->graph->value[value].type == CC_INT32)
         return base_fail(b->error, EINVAL,
                          "Output `%.64s` is %s, expected a float. Cast it to FLOAT in the "
                          "model.",
                          port->name, cc_type_name(b->graph->value[value].type));
     b->name = port->name;
-    if (b->graph->value[value].type != type || needs_copy(b->graph, value))
+    if (b->graph->value[value].type != type || needs_copy(b->graph, value)) {
+        leave_name(b, value, port->name);
         value = cc_build_cast(b, value, type);
+    }
     if (!b->status)
         cc_build_name(b, value, port->name);
     if (!b->status && cc_graph_add_output(b->graph, value))
@@ -351,7 +392,7 @@ static void keep(struct cc_rewrite *r, const struct cc_op *op, bool *done)
 int cc_onnx_import(struct cc_onnx_model *model, const char *folder, const struct cc_binding *bindings,
                    uint32_t binding_count, struct cc_graph **graph, struct base_error *error)
 {
-    struct base_error unwanted;
+    struct base_error unwanted = {{0}};
     struct cc_onnx_names names = {0};
     struct cc_onnx reader = {.model = model,
                              .folder = folder,

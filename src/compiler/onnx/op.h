@@ -17,16 +17,19 @@ cc_onnx_read_op cc_onnx_op_celu, cc_onnx_op_swish, cc_onnx_op_shrink, cc_onnx_op
 /* op_window.c */
 cc_onnx_read_op cc_onnx_op_conv, cc_onnx_op_conv_transpose, cc_onnx_op_pool, cc_onnx_op_global_pool;
 cc_onnx_read_op cc_onnx_op_lrn;
-/* CONV of constants that are in the graph; `bias` is a value index + 1, 0: none. Attributes are those of n. */
+/*
+ * CONV of constants that are in the graph; `bias` is a value index + 1, 0: none. Attributes are those of n.
+ */
 uint32_t cc_onnx_convolution(const struct cc_onnx_node *n, enum cc_op_kind kind, uint32_t x, uint32_t weight,
                              uint32_t bias);
 /* op_matrix.c */
 cc_onnx_read_op cc_onnx_op_matmul, cc_onnx_op_gemm;
 /* op_reduce.c */
-cc_onnx_read_op cc_onnx_op_reduce, cc_onnx_op_softmax;
+cc_onnx_read_op cc_onnx_op_reduce, cc_onnx_op_softmax, cc_onnx_op_arg, cc_onnx_op_topk;
 /* op_norm.c */
 cc_onnx_read_op cc_onnx_op_batch_norm, cc_onnx_op_instance_norm, cc_onnx_op_layer_norm;
 cc_onnx_read_op cc_onnx_op_group_norm, cc_onnx_op_lp_norm, cc_onnx_op_mean_variance;
+cc_onnx_read_op cc_onnx_op_rms_norm;
 /* op_layout.c */
 cc_onnx_read_op cc_onnx_op_reshape, cc_onnx_op_flatten, cc_onnx_op_squeeze, cc_onnx_op_unsqueeze;
 cc_onnx_read_op cc_onnx_op_transpose, cc_onnx_op_expand, cc_onnx_op_tile, cc_onnx_op_concat;

@@ -9,9 +9,9 @@
 #include "compiler/onnx/op.h"
 #include "compiler/onnx/tensor.h"
 
-static uint32_t whole_number(const struct cc_onnx_node *n, uint64_t number)
+static uint32_t saturated(const struct cc_onnx_node *n, int64_t number)
 {
-    int32_t whole = number > INT32_MAX ? INT32_MAX : (int32_t)number;
+    int32_t whole = number > INT32_MAX ? INT32_MAX : number < INT32_MIN ? INT32_MIN : (int32_t)number;
 
     return cc_build_ints(n->b, 0, NULL, &whole);
 }
@@ -71,12 +71,8 @@ void cc_onnx_op_constant(const struct cc_onnx_node *n, enum cc_op_kind kind)
         tensor_constant(n, a->t);
     else if (cc_onnx_attribute(n, "value_float"))
         cc_onnx_result(n, 0, cc_onnx_scalar(n, cc_onnx_float(n, "value_float", 0)));
-    else if (cc_onnx_attribute(n, "value_int"))
-        cc_onnx_result(
-            n, 0,
-            cc_build_ints(n->b, 0, NULL,
-                          &(int32_t){(int32_t)fmin(fmax((double)cc_onnx_int(n, "value_int", 0), INT32_MIN),
-                                                   INT32_MAX)}));
+    else if ((a = cc_onnx_attribute(n, "value_int")))
+        cc_onnx_result(n, 0, saturated(n, a->i));
     else if ((a = cc_onnx_attribute(n, "value_floats")))
         list_constant(n, a, true);
     else if ((a = cc_onnx_attribute(n, "value_ints")))
@@ -187,7 +183,7 @@ void cc_onnx_op_size(const struct cc_onnx_node *n, enum cc_op_kind kind)
         return;
     for (uint32_t i = 0; i < rank; i++)
         elements *= dims[i];
-    cc_onnx_result(n, 0, whole_number(n, elements));
+    cc_onnx_result(n, 0, saturated(n, elements > INT32_MAX ? INT32_MAX : (int64_t)elements));
 }
 
 void cc_onnx_op_range(const struct cc_onnx_node *n, enum cc_op_kind kind)

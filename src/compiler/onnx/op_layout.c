@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "compiler/onnx/op.h"
+#include "compiler/onnx/tensor.h"
 
 struct shape {
     uint32_t rank;
@@ -29,6 +30,13 @@ static bool shape_of(const struct cc_onnx_node *n, struct shape *x)
         memcpy(x->dim, given.dim, sizeof(x->dim));
         return true;
     }
+    if (given.state == CC_ONNX_WIDE) {
+        x->rank = given.rank;
+        x->type = cc_onnx_shape(n, given.value)->type;
+        x->value = given.value;
+        memcpy(x->dim, given.dim, sizeof(x->dim));
+        return true;
+    }
     x->value = cc_onnx_operand(n, 0);
     v = cc_onnx_shape(n, x->value);
     x->rank = v->rank;
@@ -46,12 +54,20 @@ static uint64_t elements_of(const struct shape *x)
     return elements;
 }
 
+/* The elements of x in another shape; with more axes than the graph has, the shape is kept beside it. */
 static void give(const struct cc_onnx_node *n, const struct shape *x, uint32_t rank, const uint32_t *dims)
 {
+    struct cc_onnx_value wide = {.state = CC_ONNX_WIDE, .value = x->value, .rank = rank};
+    struct shape to = {.rank = rank};
+
     if (n->b->status)
         return;
+    memcpy(to.dim, dims, rank * sizeof(*dims));
+    memcpy(wide.dim, dims, rank * sizeof(*dims));
     if (x->empty)
         cc_onnx_result_empty(n, 0, x->type, rank, dims);
+    else if (rank > CC_RANK_MAX && elements_of(&to) == elements_of(x))
+        cc_onnx_result_value(n, 0, &wide);
     else
         cc_onnx_result(n, 0, cc_onnx_reshape(n, x->value, rank, dims));
 }
@@ -161,12 +177,77 @@ void cc_onnx_op_unsqueeze(const struct cc_onnx_node *n, enum cc_op_kind kind)
     give(n, &x, rank, dims);
 }
 
-void cc_onnx_op_transpose(const struct cc_onnx_node *n, enum cc_op_kind kind)
+/*
+ * Runs of axes that stay beside each other, those of length 1 left out: group[i] is the first axis of the run
+ * at place i of the result. Returns how many there are.
+ */
+static uint32_t runs_of(const struct shape *x, const uint32_t *perm, uint32_t group[CC_ONNX_AXES_MAX],
+                        uint32_t length[CC_ONNX_AXES_MAX])
 {
-    uint32_t x = cc_onnx_operand(n, 0), rank = cc_onnx_shape(n, x)->rank, perm[CC_RANK_MAX], seen = 0;
-    struct cc_onnx_list list;
+    uint32_t count = 0, expected = UINT32_MAX;
 
-    (void)kind;
+    for (uint32_t i = 0; i < x->rank; i++) {
+        uint32_t axis = perm[i], next = axis + 1;
+
+        if (x->dim[axis] == 1)
+            continue;
+        if (axis == expected) {
+            length[count - 1] *= x->dim[axis];
+        } else {
+            group[count] = axis;
+            length[count++] = x->dim[axis];
+        }
+        while (next < x->rank && x->dim[next] == 1)
+            next++;
+        expected = next;
+    }
+    return count;
+}
+
+/* A transpose of any rank, by way of its runs. */
+static void transpose_wide(const struct cc_onnx_node *n, struct shape *x, const uint32_t *perm)
+{
+    uint32_t group[CC_ONNX_AXES_MAX], length[CC_ONNX_AXES_MAX], from[CC_RANK_MAX], order[CC_RANK_MAX];
+    uint32_t dims[CC_ONNX_AXES_MAX], count = runs_of(x, perm, group, length);
+
+    if (count > CC_RANK_MAX) {
+        cc_build_refuse(n->b, "it moves %u axes of rank %u, more than %u", count, x->rank, CC_RANK_MAX);
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        order[i] = 0;
+        for (uint32_t k = 0; k < count; k++)
+            order[i] += group[k] < group[i];
+        from[order[i]] = length[i];
+    }
+    x->value = cc_onnx_reshape(n, x->value, count, from);
+    if (!n->b->status)
+        x->value = cc_onnx_fold(n, cc_build_transpose(n->b, x->value, order));
+    for (uint32_t i = 0; i < x->rank; i++)
+        dims[i] = x->dim[perm[i]];
+    give(n, x, x->rank, dims);
+}
+
+/* A constant matrix of floats is turned without being computed in double precision. */
+static bool is_float_matrix(const struct cc_onnx_node *n)
+{
+    struct cc_onnx_value given;
+    enum cc_type type;
+
+    if (!cc_onnx_value_of(n, 0, &given))
+        return false;
+    if (given.state == CC_ONNX_TENSOR)
+        return given.rank == 2 && cc_onnx_type(given.tensor->data_type, &type) && type == CC_FP32;
+    return given.state == CC_ONNX_GRAPH && cc_onnx_is_constant(n, given.value) &&
+           cc_onnx_shape(n, given.value)->rank == 2 && cc_onnx_shape(n, given.value)->type == CC_FP32;
+}
+
+/* The axes of the result, from the last to the first without the attribute. */
+static bool read_perm(const struct cc_onnx_node *n, uint32_t rank, uint32_t perm[CC_ONNX_AXES_MAX])
+{
+    struct cc_onnx_list list;
+    uint32_t seen = 0;
+
     if (!cc_onnx_ints(n, "perm", &list)) {
         list.count = rank;
         for (uint32_t i = 0; i < rank; i++)
@@ -180,8 +261,28 @@ void cc_onnx_op_transpose(const struct cc_onnx_node *n, enum cc_op_kind kind)
             cc_build_refuse(n->b, "perm names axis %u twice", perm[i]);
         seen |= 1u << perm[i];
     }
-    if (!n->b->status)
-        cc_onnx_result(n, 0, cc_onnx_fold(n, cc_build_transpose(n->b, x, perm)));
+    return !n->b->status;
+}
+
+void cc_onnx_op_transpose(const struct cc_onnx_node *n, enum cc_op_kind kind)
+{
+    uint32_t perm[CC_ONNX_AXES_MAX];
+    struct shape x;
+
+    (void)kind;
+    if (is_float_matrix(n)) {
+        if (read_perm(n, 2, perm))
+            cc_onnx_result(n, 0, cc_onnx_matrix(n, 0, perm[0] == 1, 1));
+        return;
+    }
+    if (!shape_of(n, &x) || !read_perm(n, x.rank, perm))
+        return;
+    if (x.empty)
+        cc_build_refuse(n->b, "x has no elements");
+    else if (x.rank > CC_RANK_MAX)
+        transpose_wide(n, &x, perm);
+    else
+        cc_onnx_result(n, 0, cc_onnx_fold(n, cc_build_transpose(n->b, x.value, perm)));
 }
 
 /* Repeats axes; x itself when every count is 1. */
@@ -205,6 +306,8 @@ void cc_onnx_op_expand(const struct cc_onnx_node *n, enum cc_op_kind kind)
     (void)kind;
     if (!shape_of(n, &x) || !cc_onnx_list(n, 1, "the shape", &list))
         return;
+    if (x.rank > CC_RANK_MAX)
+        cc_build_refuse(n->b, "x has rank %u, more than %u", x.rank, CC_RANK_MAX);
     rank = list.count > x.rank ? list.count : x.rank;
     if (rank > CC_RANK_MAX)
         cc_build_refuse(n->b, "the result has rank %u, more than %u", rank, CC_RANK_MAX);

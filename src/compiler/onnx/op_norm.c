@@ -103,6 +103,19 @@ void cc_onnx_op_layer_norm(const struct cc_onnx_node *n, enum cc_op_kind kind)
     layer_statistics(n, x, &a);
 }
 
+/* x / sqrt(mean x^2 + epsilon) * scale */
+void cc_onnx_op_rms_norm(const struct cc_onnx_node *n, enum cc_op_kind kind)
+{
+    struct cc_attributes inverse = {.epsilon = cc_onnx_float(n, "epsilon", 1e-5f)}, a = {.keep_dims = true};
+    uint32_t x = cc_onnx_operand(n, 0), rank = cc_onnx_shape(n, x)->rank, axis, made;
+
+    axis = cc_onnx_axis(n, cc_onnx_int(n, "axis", -1), rank);
+    a.axes = ((1u << rank) - 1) & ~((1u << axis) - 1);
+    made = cc_onnx_unary(n, CC_OP_REDUCE_MEAN, cc_onnx_unary(n, CC_OP_SQUARE, x, NULL), &a);
+    made = cc_onnx_binary(n, kind, x, cc_onnx_unary(n, CC_OP_RSQRT, made, &inverse));
+    cc_onnx_result(n, 0, cc_onnx_binary(n, kind, made, cc_onnx_operand(n, 1)));
+}
+
 /* One number per channel as [C, 1, ...], from one per channel or, before version 21, one per group. */
 static uint32_t group_parameter(const struct cc_onnx_node *n, uint32_t i, const struct cc_value *x)
 {

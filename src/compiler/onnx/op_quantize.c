@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Quantised models. Constants are dequantised here. An activation that is quantised and dequantised again
- * becomes a clip to the range that its type can hold: the engine computes in fp16, so the rounding to steps of
- * the scale is left out.
+ * becomes a clip to the range that its type can hold: the engine computes in fp16, so the rounding to steps
+ * of the scale is left out.
  */
 #include <string.h>
 

@@ -75,6 +75,35 @@ static void scales(const struct cc_onnx_node *n, uint32_t i, const struct cc_val
         scale_axis(n, v, t, cc_onnx_axis(n, axes->number[k], v->rank), cc_value_number(list, k));
 }
 
+/* The lengths that keep the proportions: one scale, the smallest or the largest of those asked for. */
+static void keep_aspect(const struct cc_onnx_node *n, const struct cc_value *v,
+                        const struct cc_onnx_list *axes, struct target *t)
+{
+    static const char *const policies[] = {"stretch", "not_larger", "not_smaller", NULL};
+    unsigned policy = cc_onnx_choice(n, "keep_aspect_ratio_policy", policies, "stretch");
+    double scale = 0;
+
+    if (policy == 0)
+        return;
+    for (uint32_t k = 0; k < axes->count && !n->b->status; k++) {
+        uint32_t axis = cc_onnx_axis(n, axes->number[k], v->rank);
+        double own = (double)t->dim[axis] / v->dim[axis];
+
+        if (k == 0 || (policy == 1 ? own < scale : own > scale))
+            scale = own;
+    }
+    for (uint32_t k = 0; k < axes->count && !n->b->status; k++) {
+        uint32_t axis = cc_onnx_axis(n, axes->number[k], v->rank);
+        double length = floor(scale * v->dim[axis] + 0.5);
+
+        if (length < 1 || length > UINT32_MAX)
+            cc_build_refuse(n->b, "axis %u would have length %g", axis, length);
+        else
+            t->dim[axis] = (uint32_t)length;
+        t->scale[axis] = (float)scale;
+    }
+}
+
 static void sizes(const struct cc_onnx_node *n, uint32_t i, const struct cc_value *v,
                   const struct cc_onnx_list *axes, struct target *t)
 {
@@ -89,6 +118,7 @@ static void sizes(const struct cc_onnx_node *n, uint32_t i, const struct cc_valu
             cc_build_refuse(n->b, "sizes has %lld, expected at least 1", (long long)list.number[k]);
         t->dim[cc_onnx_axis(n, axes->number[k], v->rank)] = (uint32_t)list.number[k];
     }
+    keep_aspect(n, v, axes, t);
 }
 
 /* Whether an operand is there and has elements. */
@@ -112,13 +142,11 @@ static void read_modes(const struct cc_onnx_node *n, struct cc_attributes *a)
     static const char *const places[] = {"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric",
                                          NULL};
     static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", NULL};
-    static const char *const policies[] = {"stretch", NULL};
 
     a->coordinate =
         (enum cc_coordinate)cc_onnx_choice(n, "coordinate_transformation_mode", places, "half_pixel");
     a->nearest = (enum cc_nearest)cc_onnx_choice(n, "nearest_mode", roundings, "round_prefer_floor");
     a->cubic = cc_onnx_float(n, "cubic_coeff_a", -0.75f);
-    cc_onnx_choice(n, "keep_aspect_ratio_policy", policies, "stretch");
     if (cc_onnx_int(n, "exclude_outside", 0))
         cc_build_refuse(n->b, "exclude_outside is 1, expected 0");
     if (cc_onnx_int(n, "antialias", 0))

@@ -171,17 +171,22 @@ uint32_t cc_onnx_convolution(const struct cc_onnx_node *n, enum cc_op_kind kind,
                              uint32_t bias)
 {
     struct window w = {0};
+    bool computed;
 
     x = open_window(n, x, &w);
-    w.a.weight = weights(n, &w, weight) + 1;
+    weight = weights(n, &w, weight);
+    computed = !n->b->status && !cc_onnx_is_constant(n, weight);
+    w.a.weight = computed ? 0 : weight + 1;
     w.a.bias = bias;
     resolve_pads(n, &w, x);
-    return n->b->status ? 0 : lowered(n, &w, cc_onnx_unary(n, kind, x, &w.a));
+    if (n->b->status)
+        return 0;
+    return lowered(n, &w, cc_onnx_add(n, kind, computed ? 2 : 1, (const uint32_t[]){x, weight}, &w.a));
 }
 
 void cc_onnx_op_conv(const struct cc_onnx_node *n, enum cc_op_kind kind)
 {
-    uint32_t x = cc_onnx_operand(n, 0), weight = cc_onnx_constant(n, 1, "the weight");
+    uint32_t x = cc_onnx_operand(n, 0), weight = cc_onnx_operand(n, 1);
     uint32_t bias = cc_onnx_has(n, 2) ? cc_onnx_constant(n, 2, "the bias") + 1 : 0;
 
     cc_onnx_result(n, 0, cc_onnx_convolution(n, kind, x, weight, bias));

@@ -82,6 +82,11 @@ uint32_t cc_onnx_operand(const struct cc_onnx_node *n, uint32_t i)
     if (value.state == CC_ONNX_EMPTY)
         cc_build_refuse(n->b, "operand `%.64s` has no elements: empty tensors do not exist on this engine",
                         n->proto->input[i]);
+    if (value.state == CC_ONNX_WIDE)
+        cc_build_refuse(n->b,
+                        "operand `%.64s` has rank %u, more than %u; only Reshape, Squeeze, Unsqueeze and "
+                        "Transpose take it",
+                        n->proto->input[i], value.rank, CC_RANK_MAX);
     if (value.state == CC_ONNX_QUANTIZED)
         cc_build_refuse(n->b,
                         "operand `%.64s` is a result of QuantizeLinear; integers at run time are taken "

@@ -23,15 +23,17 @@ enum cc_onnx_state {
     CC_ONNX_TENSOR, /* a constant that no node has used yet */
     CC_ONNX_EMPTY,  /* a constant without elements, which has no place in the graph */
     /* whole numbers at run time, of which the graph has what they stand for: scale * (number - zero) */
-    CC_ONNX_QUANTIZED
+    CC_ONNX_QUANTIZED,
+    /* a value of the graph, with more axes than it can have there: between a Reshape and the next one */
+    CC_ONNX_WIDE
 };
 struct cc_onnx_value {
     enum cc_onnx_state state;
-    uint32_t value;     /* GRAPH, QUANTIZED */
+    uint32_t value;     /* GRAPH, QUANTIZED, WIDE */
     double scale, zero; /* QUANTIZED */
     int32_t elem;       /* GRAPH that was a tensor: its element type in the file; 0: not known */
     CcTensor *tensor;   /* TENSOR */
-    enum cc_type type;  /* EMPTY, with rank and dim */
+    enum cc_type type;  /* EMPTY, with rank and dim, as WIDE has */
     uint32_t rank;
     uint32_t dim[CC_ONNX_AXES_MAX];
 };

@@ -49,19 +49,32 @@ static const struct {
     [23] = {.name = "FLOAT4E2M1"},
 };
 
-enum { FLOAT = 1, INT8 = 3, INT16 = 5, INT32 = 6, BOOL = 9, FLOAT16 = 10, BFLOAT16 = 16, INT4 = 22 };
+enum {
+    FLOAT = 1,
+    INT8 = 3,
+    INT16 = 5,
+    INT32 = 6,
+    BOOL = 9,
+    FLOAT16 = 10,
+    DOUBLE = 11,
+    BFLOAT16 = 16,
+    INT4 = 22
+};
 
 static bool known(int32_t type)
 {
-    return type > 0 && (size_t)type < BASE_COUNT_OF(types) && types[type].bits;
+    size_t number = type > 0 ? (size_t)type : 0;
+
+    return number < BASE_COUNT_OF(types) && types[number].bits;
 }
 
 struct cc_onnx_type_text cc_onnx_type_text(int32_t type)
 {
     struct cc_onnx_type_text text;
+    size_t number = type > 0 ? (size_t)type : 0;
 
-    if (type > 0 && (size_t)type < BASE_COUNT_OF(types))
-        snprintf(text.text, sizeof(text.text), "%s", types[type].name);
+    if (number && number < BASE_COUNT_OF(types))
+        snprintf(text.text, sizeof(text.text), "%s", types[number].name);
     else
         snprintf(text.text, sizeof(text.text), "element type %d", (int)type);
     return text;
@@ -78,7 +91,7 @@ bool cc_onnx_type(int32_t elem_type, enum cc_type *type)
 bool cc_onnx_port_type(int32_t elem_type, enum cc_type *type)
 {
     *type = elem_type == FLOAT16 ? CC_FP16 : CC_FP32;
-    return elem_type == FLOAT || elem_type == FLOAT16;
+    return elem_type == FLOAT || elem_type == FLOAT16 || elem_type == DOUBLE || elem_type == BFLOAT16;
 }
 
 bool cc_onnx_type_range(int32_t elem_type, double *low, double *high)

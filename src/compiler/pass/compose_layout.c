@@ -158,7 +158,7 @@ static uint32_t compose_reverse(struct cc_build *b, const struct cc_op *op, uint
 static void join_padding(struct cc_rewrite *r, const struct cc_op *op, bool *done)
 {
     const struct cc_op *pad = cc_rewrite_maker(r, op->input[0]);
-    const struct cc_value *weight = &r->from->value[op->a.weight - 1];
+    const struct cc_value *weight = cc_op_weight(r->from, op);
     struct cc_op joined = *op;
 
     if (!pad || pad->kind != CC_OP_PAD || pad->a.pad_mode != CC_PAD_CONSTANT || pad->a.alpha != 0 ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Composites of the window family: windows beyond the limits of a descriptor (window.h), sums of squares over a
- * window, and PRELU.
+ * Composites of the window family: windows beyond the limits of a descriptor (window.h), sums of squares
+ * over a window, and PRELU.
  */
 #include <math.h>
 #include <string.h>
@@ -58,8 +58,8 @@ static uint32_t band_sum(struct cc_rewrite *r, const struct cc_op *op, uint32_t 
 }
 
 /*
- * x times u to -gamma. The usual exponents are products of reciprocal roots, which are more precise than a power
- * by logarithms.
+ * x times u to -gamma. The usual exponents are products of reciprocal roots, which are more precise than a
+ * power by logarithms.
  */
 static uint32_t divided(struct cc_build *b, uint32_t x, uint32_t u, float gamma)
 {
@@ -124,8 +124,8 @@ static bool all_equal(const struct cc_value *v)
 }
 
 /*
- * The larger of x and its product where no factor is above 1, the smaller one where none is below. Otherwise the
- * parts above and below 0 apart; one of them is 0, so the sum is exact.
+ * The larger of x and its product where no factor is above 1, the smaller one where none is below. Otherwise
+ * the parts above and below 0 apart; one of them is 0, so the sum is exact.
  */
 static void prelu(struct cc_rewrite *r, const struct cc_op *op, bool *done)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An operation on each element that follows moves of a convolution's result is done before them: the convolution
- * has a stage for it. The moves are transposed convolutions joining their phases, dilations, and any other
- * transposes, reshapes and slices whose only use is the next one.
+ * An operation on each element that follows moves of a convolution's result is done before them: the
+ * convolution has a stage for it. The moves are transposed convolutions joining their phases, dilations, and
+ * any other transposes, reshapes and slices whose only use is the next one.
  */
 #include "compiler/graph/rewrite.h"
 #include "compiler/pass/passes.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Batch norms, factors and addends per channel become part of the weights and bias of the operation before them;
- * those before a convolution become part of its own, except addends where it has padding, which they would not
- * reach. Products are in double precision and are rounded once. A chain is folded when its first operation is
- * met; the operations behind it are then left out. Weights that fp16 cannot hold stay as they are.
+ * Batch norms, factors and addends per channel become part of the weights and bias of the operation before
+ * them; those before a convolution become part of its own, except addends where it has padding, which they
+ * would not reach. Products are in double precision and are rounded once. A chain is folded when its first
+ * operation is met; the operations behind it are then left out. Weights that fp16 cannot hold stay as they
+ * are.
  */
 #include <errno.h>
 #include <math.h>
@@ -40,7 +41,7 @@ static bool has_weights(const struct cc_rewrite *r, const struct cc_op *op)
     switch (op->kind) {
     case CC_OP_CONV:
     case CC_OP_CONV_TRANSPOSE:
-    case CC_OP_LINEAR: return true;
+    case CC_OP_LINEAR: return op->inputs == 1;
     case CC_OP_MATMUL: /* with a constant matrix: a LINEAR */
         y = &r->from->value[op->input[1]];
         return y->data && y->rank == 2 && !op->a.transpose_x && !r->from->value[op->input[0]].data;
@@ -256,7 +257,20 @@ static void norm(struct cc_rewrite *r, const struct cc_op *op, bool *done)
     cc_affine_close(&f.before);
 }
 
-int cc_pass_norm(struct cc_graph **graph, struct base_error *error)
+/* Weights that are an operand and have become a constant are a parameter again. */
+static void take_weights(struct cc_rewrite *r, const struct cc_op *op, bool *done)
+{
+    struct cc_op named = *op;
+
+    if (op->kind != CC_OP_CONV || op->inputs != 2 || !r->from->value[op->input[1]].data)
+        return;
+    named.inputs = 1;
+    named.a.weight = op->input[1] + 1;
+    cc_rewrite_copy(r, &named);
+    *done = true;
+}
+
+static int fold_norms(struct cc_graph **graph, struct base_error *error)
 {
     const struct cc_graph *g = *graph;
     struct plan plan = {.user = base_alloc_array(g->values ? g->values : 1, sizeof(*plan.user)),
@@ -274,4 +288,11 @@ int cc_pass_norm(struct cc_graph **graph, struct base_error *error)
     base_free(plan.user);
     base_free(plan.taken);
     return status;
+}
+
+int cc_pass_norm(struct cc_graph **graph, struct base_error *error)
+{
+    int status = cc_rewrite(graph, take_weights, NULL, NULL, error);
+
+    return status ? status : fold_norms(graph, error);
 }

@@ -2,7 +2,8 @@
 /*
  * The order of the passes. Folding comes first and last: the front ends leave constants behind, and so do the
  * passes. Transposes cancel early, so that factors and activations meet their convolution, and late, for what
- * the composites bring. A graph that fails its check after a pass is a defect of that pass, and is reported as one.
+ * the composites bring. A graph that fails its check after a pass is a defect of that pass, and is reported
+ * as one.
  */
 #include "compiler/pass/passes.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rows begin on 64-byte boundaries, so an axis other than the last one can be cut into phases by strides
- * alone, and W can not. W therefore becomes a slower axis in the first transpose and is cut in the second. The
- * axis that is the last one between the two is H, or C where x has a single row.
+ * alone, and W can not. W therefore becomes a slower axis in the first transpose and is cut in the second.
+ * The axis that is the last one between the two is H, or C where x has a single row.
  */
 #include "compiler/pass/phases.h"
 

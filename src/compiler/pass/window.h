@@ -9,6 +9,8 @@
 
 #include "compiler/graph/rewrite.h"
 
+/* A convolution whose weights are an operand. */
+void cc_window_conv_runtime(struct cc_rewrite *r, const struct cc_op *op);
 cc_rewrite_op cc_window_conv, cc_window_conv_transpose, cc_window_max_pool, cc_window_avg_pool;
 
 /* The axes of a window: H and W. */
@@ -43,8 +45,8 @@ uint32_t cc_kernel_put(struct cc_build *b, struct cc_kernel *kernel);
 
 /*
  * An axis of a convolution with this stride that gives `count` elements: element i reads those of x from
- * stride i + first to stride i + last. `available` elements of x exist, and zeros around them. The bounds are widened where
- * otherwise no element of x were read.
+ * stride i + first to stride i + last. `available` elements of x exist, and zeros around them. The bounds
+ * are widened where otherwise no element of x were read.
  */
 struct cc_reach {
     int64_t first;
@@ -56,10 +58,10 @@ struct cc_reach cc_window_reach(int64_t first, int64_t last, uint32_t stride, ui
 /* Rounding up becomes padding at the end, for a pool from H and W `in` to `out`. */
 void cc_window_pad_up(struct cc_attributes *a, const uint32_t in[2], const uint32_t out[2]);
 /*
- * A window with a dilation and a stride of 1, of an operation of this kind: the phases of x are put below each
- * other, with what lies between them filled, so that one operation without dilation computes all of them. What
- * it computes across their boundaries is cut off. `a` is the operation's, with its parameters in the new
- * graph; `out` is the shape of its result. The stack must fit.
+ * A window with a dilation and a stride of 1, of an operation of this kind: the phases of x are put below
+ * each other, with what lies between them filled, so that one operation without dilation computes all of
+ * them. What it computes across their boundaries is cut off. `a` is the operation's, with its parameters in
+ * the new graph; `out` is the shape of its result. The stack must fit.
  */
 uint32_t cc_window_stacked(struct cc_build *b, enum cc_op_kind kind, uint32_t x, const uint32_t kernel[2],
                            const struct cc_attributes *a, const uint32_t out[4], float fill);

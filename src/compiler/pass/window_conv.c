@@ -53,7 +53,9 @@ static bool choose_phases(const struct cc_attributes *a, uint32_t channels, uint
     return (uint64_t)channels * s[0] * s[1] <= PR_CHANNELS_MAX;
 }
 
-/* The taps of an axis that a phase reads: tap u is at element s (q + first) + phase + before, if it exists. */
+/*
+ * The taps of an axis that a phase reads: tap u is at element s (q + first) + phase + before, if it exists.
+ */
 static bool tap_of(const struct cc_attributes *a, unsigned axis, uint32_t taps, int64_t element,
                    uint32_t *tap)
 {
@@ -410,8 +412,12 @@ void cc_window_conv(struct cc_rewrite *r, const struct cc_op *op, bool *done)
 
     if (op->kind != CC_OP_CONV)
         return;
-    c.weight = &g->value[a->weight - 1];
+    c.weight = cc_op_weight(g, op);
     *done = true;
+    if (op->inputs == 2) {
+        cc_window_conv_runtime(r, op);
+        return;
+    }
     if (phases_of(a, 0) > 1 || phases_of(a, 1) > 1)
         conv_strided(&c);
     else if (a->dilation[0] > 1 || a->dilation[1] > 1)

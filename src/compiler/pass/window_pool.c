@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pools beyond what a descriptor can express. A maximum of maxima is a maximum, so a large window or stride
- * becomes two smaller ones; nothing is rounded. A stride without a factor within the limit is left to a slice
- * of a pool with a stride of 1. An average that leaves elements out is one that counts them all, times a
- * constant per place; a large one is a convolution with equal weights, along H and then along W. A window that is
- * a whole axis is a reduction.
+ * becomes two smaller ones; nothing is rounded. A stride without a factor within the limit is left to a
+ * slice of a pool with a stride of 1. An average that leaves elements out is one that counts them all, times
+ * a constant per place; a large one is a convolution with equal weights, along H and then along W. A window
+ * that is a whole axis is a reduction.
  */
 #include <math.h>
 
@@ -81,9 +81,9 @@ struct stage {
 };
 
 /*
- * The first one has a window of `kernel` and a stride of `stride`, and the second one what is left. Padding goes
- * to the first one as long as each of its windows has an element of x: the windows that are left out would
- * have none.
+ * The first one has a window of `kernel` and a stride of `stride`, and the second one what is left. Padding
+ * goes to the first one as long as each of its windows has an element of x: the windows that are left out
+ * would have none.
  */
 static void cut_axis(const struct pool *p, unsigned axis, uint32_t kernel, uint32_t stride, struct stage s[2])
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dilations. Phase (i, k) of x holds the elements that outputs i + u p and k + v q read, next to each other. Below
- * each other the phases are an image of u v times their height; each has the rows of its padding, because the
- * next one begins right below it. W has the padding of the operation where the dilation divides it.
+ * Dilations. Phase (i, k) of x holds the elements that outputs i + u p and k + v q read, next to each other.
+ * Below each other the phases are an image of u v times their height; each has the rows of its padding,
+ * because the next one begins right below it. W has the padding of the operation where the dilation divides
+ * it.
  */
 #include "compiler/pass/phases.h"
 #include "compiler/pass/window.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Transposed convolutions. Element s q + p of the result reads those elements of x for which a tap t exists with
- * s i + d t = s q + p + before, that is i = q + (p + before - d t) / s. For each phase p that is a convolution
- * with a stride of 1; all phases together are one convolution with s times s as many output channels, whose
- * kernel has a place for every tap of any phase. The phases are then joined.
+ * Transposed convolutions. Element s q + p of the result reads those elements of x for which a tap t exists
+ * with s i + d t = s q + p + before, that is i = q + (p + before - d t) / s. For each phase p that is a
+ * convolution with a stride of 1; all phases together are one convolution with s times s as many output
+ * channels, whose kernel has a place for every tap of any phase. The phases are then joined.
  */
 #include "base/alloc.h"
 #include "compiler/pass/phases.h"

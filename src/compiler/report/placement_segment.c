@@ -302,7 +302,7 @@ static void explain(struct cc_placement *p, struct cc_row *row, const struct cc_
     case CC_WHERE_FOLDED:
         why = row->sources ? "its operands are constants" : "resolved when the model was read";
         break;
-    case CC_WHERE_HOST: why = "the engine has no form of it; a host segment computes it"; break;
+    case CC_WHERE_HOST: why = row->why[0] ? "" : "moved to where its operand is computed"; break;
     case CC_WHERE_DEAD: why = "no output depends on it"; break;
     default: break;
     }
@@ -346,6 +346,14 @@ int cc_placement_add(struct cc_placement *placement, const struct cc_graph *grap
         base_fail(error, ENOMEM, "There is no memory for a report of %u operations.", graph->ops);
     base_free(ns);
     return status;
+}
+
+void cc_placement_reason(struct cc_placement *placement, uint32_t origin, const char *reason)
+{
+    struct cc_row *row = &placement->row[placement->inputs + origin - 1];
+
+    if (origin <= placement->origins)
+        snprintf(row->why, sizeof(row->why), "%s", reason);
 }
 
 void cc_placement_add_host(struct cc_placement *placement, const struct cc_graph *graph)

@@ -74,8 +74,7 @@ struct cc_options {
     bool report;       /* with the placement of every node */
     /* What the engine cannot run becomes host segments of a composite (fallback.h). */
     bool allow_fallback;
-    enum cc_weights
-        weights; /* of a model; a bundle has its own, and segments of a composite are not sparse */
+    enum cc_weights weights; /* of a model; a bundle has its own, a composite is never sparse */
     /*
      * The bundle is not signed, and no key is read or made: for a compiler whose caller signs. The cache then
      * is one of such bundles. A bundle that is given goes into it too, under the key of its contents: that

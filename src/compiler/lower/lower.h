@@ -43,7 +43,7 @@ struct cc_program {
     uint32_t intermediate_bytes;
     uint32_t operations;
     struct cc_outcome *outcome; /* per operation of the graph, when asked for; NULL otherwise */
-    const char *model; /* the name that its bundle states, not owned; NULL: none */
+    const char *model;          /* the name that its bundle states, not owned; NULL: none */
 };
 
 /* How to lower, a set. Results are the same whatever it is. */

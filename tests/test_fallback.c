@@ -435,6 +435,38 @@ static void the_host_rounds_once(void **state)
     }
 }
 
+/*
+ * Every seventh allocation of a compilation fails once: a sentence or a result, and nothing
+ * is lost (which a sanitizer sees).
+ */
+static void every_allocation_may_fail(void **state)
+{
+    const char *path = network("middle.mil", middle_tail, "y");
+    unsigned long count;
+    bool good = false;
+
+    (void)state;
+    for (unsigned long n = 1; !good && n < 100000; n += 7) {
+        struct cc_options options = {.cache = folder_path("none"), .allow_fallback = true, .report = true};
+        struct base_error error = {""};
+        struct cc_bundle bundle;
+        struct cc_report report;
+        int status;
+
+        base_alloc_fail_nth(n);
+        count = base_alloc_count();
+        status = cc_compile(path, &options, &bundle, &report, &error);
+        good = base_alloc_count() - count < n;
+        base_alloc_fail_nth(0);
+        assert_true(status || bundle.parts == 3);
+        assert_true(!status || error.text[0]);
+        cc_placement_destroy(report.placement);
+        cc_bundle_release(&bundle);
+        cc_cache_remove(folder_path("none"), NULL, NULL);
+    }
+    assert_true(good);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -442,7 +474,7 @@ int main(void)
         cmocka_unit_test(the_host_is_in_the_middle),     cmocka_unit_test(the_engine_alone_refuses),
         cmocka_unit_test(the_flag_changes_nothing_else), cmocka_unit_test(the_report_names_the_host),
         cmocka_unit_test(changed_bytes_are_refused),     cmocka_unit_test(wrong_wires_are_refused),
-        cmocka_unit_test(the_host_rounds_once),
+        cmocka_unit_test(the_host_rounds_once),          cmocka_unit_test(every_allocation_may_fail),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

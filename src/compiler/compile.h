@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/signing.h"
+#include "compiler/weights.h"
 
 struct cc_binding; /* compiler/onnx/onnx.h */
 struct cc_graph;   /* compiler/graph/graph.h */
@@ -63,13 +64,15 @@ struct cc_report {
     struct base_error trouble; /* why the cache was not used, in one sentence; empty when it was */
     struct cc_placement
         *placement; /* compiler/report/placement.h, for its destructor; NULL unless asked for */
+    struct cc_weights_report *weights; /* for its destructor; NULL for fp16, and of a bundle */
 };
 
 struct cc_options {
-    const char *cache; /* folder; NULL: $XDG_CACHE_HOME/anemone, else $HOME/.cache/anemone */
-    bool force;        /* compile even on a hit */
-    bool look;         /* do not compile: -ENODATA when the cache does not have it */
-    bool report;       /* with the placement of every node */
+    const char *cache;       /* folder; NULL: $XDG_CACHE_HOME/anemone, else $HOME/.cache/anemone */
+    bool force;              /* compile even on a hit */
+    bool look;               /* do not compile: -ENODATA when the cache does not have it */
+    bool report;             /* with the placement of every node */
+    enum cc_weights weights; /* of a model; a bundle has its own */
     /* What the engine cannot run becomes host segments of a composite (fallback.h). */
     bool allow_fallback;
     /*

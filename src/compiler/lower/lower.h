@@ -51,6 +51,7 @@ enum cc_lower_flag {
     CC_LOWER_REPORT = 1,   /* with the outcomes */
     CC_LOWER_DRAM = 2,     /* keep every intermediate in DRAM */
     CC_LOWER_IN_ORDER = 4, /* keep the graph's order of operations */
+    CC_LOWER_SPARSE = 8,   /* kernels leave zeros out where that makes them smaller */
 };
 
 int cc_lower(const struct cc_graph *graph, unsigned flags, struct cc_program **program,

@@ -20,10 +20,12 @@
 #define CC_NESTED_MAX     16u   /* graphs, functions and blocks in each other */
 
 /*
- * Limits of the M1 engine (H13). The last axes of a tensor of rank 3 to 5 are C, H and W. PR_WIDTH_MAX is the
- * limit of W, H and the depth of rank 5; PR_CHANNELS_MAX that of C, the batch, and every axis of rank 1 and
- * 2. Constants have no axis limits.
+ * The last axes of a tensor of rank 3 to 5 are C, H and W. What one descriptor of the M1 engine (H13) takes,
+ * PR_WIDTH_MAX of W and H and PR_CHANNELS_MAX of C, is the limit of a window and of a product; every other
+ * operation is cut where an axis is longer. Constants have no axis limits.
  */
+/* Chosen: the axis of a tensor; the priors of a detector, ten seconds of sound. 64 pieces of PR_WIDTH_MAX. */
+#define CC_AXIS_MAX         (1u << 20)
 #define CC_TENSOR_BYTES_MAX (2ull << 30) /* one tensor; also all weights of a program together */
 /* What a descriptor can say of a window: Px and Py have five bits, Sx and Sy two. */
 #define CC_PAD_MAX    31u

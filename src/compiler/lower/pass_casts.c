@@ -77,7 +77,7 @@ static int check_engine(const struct cc_lowering *l, const struct cc_op *op)
 }
 
 /*
- * An fp32 output must be the cast of an fp16 value, or a constant, which is rounded as all are. An fp32 input
+ * An fp32 output must be the cast of an fp16 value, or a constant, which is rounded once. Any other fp32 value
  * that is only an alias would be rounded to fp16 without a cast in the program.
  */
 static int check_output(const struct cc_lowering *l, uint32_t output)
@@ -85,7 +85,7 @@ static int check_output(const struct cc_lowering *l, uint32_t output)
     uint32_t value = output;
     const struct cc_op *op;
 
-    while (cc_value_of(l, value)->type == CC_FP32 && !l->tensor[value].data) {
+    while (cc_value_of(l, value)->type == CC_FP32 && !cc_value_of(l, value)->data) {
         op = cc_producer(l, value);
         if (!op || op->kind != CC_OP_CAST)
             return cc_refuse_at(

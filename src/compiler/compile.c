@@ -356,7 +356,7 @@ static int make(struct cc_graph **graph, const char *model, const struct cc_opti
         refusal = inner;
         cc_placement_destroy(report->placement);
         report->placement = NULL;
-        cc_cache_key_option("fallback", report->key);
+        cc_cache_key_fallback(report->key);
         status = cc_fallback(whole, report->key, stated, !options->leave_unsigned, &refusal, bundle,
                              placement, &inner);
     }
@@ -375,7 +375,7 @@ static int find(const char *cache, const struct cc_options *options, struct cc_b
     if (found || !options->allow_fallback)
         return found;
     memcpy(key, report->key, sizeof(key));
-    cc_cache_key_option("fallback", key);
+    cc_cache_key_fallback(key);
     found = cc_cache_find(cache, key, !options->leave_unsigned, bundle, why);
     if (found == 1)
         memcpy(report->key, key, sizeof(key));
@@ -571,7 +571,7 @@ int cc_compile_find(const char *model, const struct cc_options *options, struct 
         return 0;
     status = cc_cache_find(cache, key, true, &bundle, NULL);
     if (!status && options->allow_fallback) {
-        cc_cache_key_option("fallback", key);
+        cc_cache_key_fallback(key);
         status = cc_cache_find(cache, key, true, &bundle, NULL);
     }
     cc_bundle_release(&bundle);

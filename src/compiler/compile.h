@@ -68,13 +68,13 @@ struct cc_report {
 };
 
 struct cc_options {
-    const char *cache;       /* folder; NULL: $XDG_CACHE_HOME/anemone, else $HOME/.cache/anemone */
-    bool force;              /* compile even on a hit */
-    bool look;               /* do not compile: -ENODATA when the cache does not have it */
-    bool report;             /* with the placement of every node */
-    enum cc_weights weights; /* of a model; a bundle has its own */
+    const char *cache; /* folder; NULL: $XDG_CACHE_HOME/anemone, else $HOME/.cache/anemone */
+    bool force;        /* compile even on a hit */
+    bool look;         /* do not compile: -ENODATA when the cache does not have it */
+    bool report;       /* with the placement of every node */
     /* What the engine cannot run becomes host segments of a composite (fallback.h). */
     bool allow_fallback;
+    enum cc_weights weights; /* of a model; a bundle has its own, a composite is never sparse */
     /*
      * The bundle is not signed, and no key is read or made: for a compiler whose caller signs. The cache then
      * is one of such bundles. A bundle that is given goes into it too, under the key of its contents: that

@@ -241,21 +241,27 @@ static int connect_model(struct fallback *f, struct wires *w, struct cc_bundle *
     return 0;
 }
 
-static int connect_all(struct fallback *f, const struct cc_segments *segments, struct cc_bundle *b)
+static int connect_segments(struct fallback *f, struct wires *w, const struct cc_segments *segments,
+                            struct cc_bundle *b)
 {
     const struct cc_graph *g = f->graph;
-    struct wires w = {.number = base_alloc_array(g->values + 1, sizeof(*w.number)),
-                      .is_port = base_alloc_array(g->values + 1, sizeof(*w.is_port))};
-    int status = w.number && w.is_port ? 0 : no_memory(f);
+    int status = 0;
 
-    for (uint32_t i = 0; i < g->inputs && !status; i++)
-        w.is_port[g->input[i]] = true;
-    for (uint32_t i = 0; i < g->outputs && !status; i++)
-        w.is_port[g->output[i]] = true;
+    for (uint32_t i = 0; i < g->inputs; i++)
+        w->is_port[g->input[i]] = true;
+    for (uint32_t i = 0; i < g->outputs; i++)
+        w->is_port[g->output[i]] = true;
     for (uint32_t i = 0; i < segments->count && !status; i++)
-        status = connect(f, &w, &segments->segment[i], &b->part[i]);
-    if (!status)
-        status = connect_model(f, &w, b);
+        status = connect(f, w, &segments->segment[i], &b->part[i]);
+    return status ? status : connect_model(f, w, b);
+}
+
+static int connect_all(struct fallback *f, const struct cc_segments *segments, struct cc_bundle *b)
+{
+    struct wires w = {.number = base_alloc_array(f->graph->values + 1, sizeof(*w.number)),
+                      .is_port = base_alloc_array(f->graph->values + 1, sizeof(*w.is_port))};
+    int status = w.number && w.is_port ? connect_segments(f, &w, segments, b) : no_memory(f);
+
     base_free(w.number);
     base_free(w.is_port);
     return status;

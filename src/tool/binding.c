@@ -146,20 +146,20 @@ bool tool_bindings_take(int *argc, char **argv, struct tool_bindings *bindings)
     return true;
 }
 
-bool tool_bindings_read(struct tool_bindings *bindings)
-{
-    for (uint32_t i = 0; i < bindings->count; i++)
-        if (bindings->file[i] && !read_constant(bindings->file[i], &bindings->row[i], &bindings->data[i]))
-            return false;
-    return true;
-}
-
 bool tool_weights_parse(const char *given, enum cc_weights *weights)
 {
     if (!given || cc_weights_parse(given, weights))
         return true;
     tool_say("--weights takes fp16, int8, palette4 or sparse, not %s.", given);
     return false;
+}
+
+bool tool_bindings_read(struct tool_bindings *bindings)
+{
+    for (uint32_t i = 0; i < bindings->count; i++)
+        if (bindings->file[i] && !read_constant(bindings->file[i], &bindings->row[i], &bindings->data[i]))
+            return false;
+    return true;
 }
 
 void tool_bindings_release(struct tool_bindings *bindings)
@@ -190,7 +190,8 @@ char *tool_bindings_compile(const struct tool_bindings *bindings, const char *mo
         tool_say("%s", error.text);
     else if (!bundle.path)
         tool_say(
-            "%s: with --shape, --bind or --weights the compiled model is taken from the cache, which cannot be used. %s",
+            "%s: with --shape, --bind or --weights the compiled model is taken from the cache, which cannot "
+            "be used. %s",
             model, report.trouble.text);
     else if (!(path = base_strdup(bundle.path)))
         tool_say("%s: there is no memory for a path.", model);

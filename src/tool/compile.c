@@ -20,8 +20,7 @@
 const char tool_compile_help[] =
     "anemone compile MODEL [--output NAME.bundle] [--hwx FILE.hwx] [--report] [--html FILE]\n"
     "                [--shape NAME=1,3,224,224] [--bind NAME=FILE.npy] [--allow-fallback]\n"
-    "                [--weights fp16|int8|palette4|sparse]\n"
-    "                [--force] [--json]\n"
+    "                [--weights fp16|int8|palette4|sparse] [--force] [--json]\n"
     "anemone compile --list [--json]\n\n"
     "Compiles a .mil or .onnx file into a bundle in the cache and says whether the cache had it already, under\n"
     "which key, and how long it took. MODEL may also be a bundle, which is then checked. A compiled\n"
@@ -86,9 +85,9 @@ static void print_weights(const struct cc_weights_report *weights, bool each)
         printf("form          sparse: %" PRIu64 " zeros among %" PRIu64 " weights of %u tensors\n",
                total->zeros, total->elements, weights->tensors);
     else
-        printf(
-            "form          %s, folded to fp16: %u tensors, largest error %.4g, rms %.4g of weights of rms %.4g\n",
-            cc_weights_name(weights->form), weights->tensors, total->largest, total->rms, total->weights_rms);
+        printf("form          %s, folded to fp16: %u tensors, largest error %.4g, rms %.4g of %.4g\n",
+               cc_weights_name(weights->form), weights->tensors, total->largest, total->rms,
+               total->weights_rms);
     if (weights->kept)
         printf("              %u tensors have a weight that is not finite and were left\n", weights->kept);
     for (uint32_t i = 0; each && i < weights->tensors; i++) {

@@ -44,7 +44,7 @@ const char tool_run_help[] =
     "  --std S[,S,S]       then divided by; 1\n"
     "  --layout LAYOUT     auto (default: by the input's shape), nchw or nhwc\n"
     "  --bgr               blue first\n" TOOL_BINDINGS_HELP
-    "  --weights FORM      fp16 (default), int8, palette4 or sparse, as `anemone compile --help` says\n"
+    "  --weights FORM      fp16 (default), int8, palette4 or sparse; see anemone compile --help\n"
     "  --allow-fallback    what the engine cannot run, the host computes, between programs of the engine;\n"
     "                      without it such a model is refused\n"
     "  --labels FILE       one name per class, a line each\n"

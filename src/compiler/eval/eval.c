@@ -92,8 +92,14 @@ void cc_eval_elements(const struct cc_value *value, double *elements)
 {
     uint64_t count = cc_value_elements(value);
 
-    for (uint64_t i = 0; i < count; i++)
-        elements[i] = cc_value_number(value, i);
+    const float *single = value->data;
+
+    if (value->type == CC_FP32)
+        for (uint64_t i = 0; i < count; i++)
+            elements[i] = (double)single[i];
+    else
+        for (uint64_t i = 0; i < count; i++)
+            elements[i] = cc_value_number(value, i);
 }
 
 int cc_eval_parameter(const struct cc_eval_task *t, uint32_t index, double **elements)

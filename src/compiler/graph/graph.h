@@ -341,7 +341,7 @@ struct cc_graph {
     uint32_t *output;
     uint32_t origins, origin_capacity;
     struct cc_origin *origin;
-    uint64_t folded_bytes, folded_steps; /* of all constants that were folded (eval/fold.c) */
+    uint64_t folded_bytes, folded_steps; /* of all constants that were made (eval/fold.c) */
 };
 
 struct cc_graph *cc_graph_create(void);

@@ -139,8 +139,13 @@ void cc_cache_key_option(const char *option, char key[CC_KEY_BYTES])
     struct hasher h;
 
     crypto_hash_sha256_init(&h.state);
-    add_text(&h, key);
     add_text(&h, option);
+    add_text(&h, key);
     crypto_hash_sha256_final(&h.state, hash);
     cc_hex(hash, sizeof(hash), key);
+}
+
+void cc_cache_key_fallback(char key[CC_KEY_BYTES])
+{
+    cc_cache_key_option("fallback", key);
 }

@@ -153,6 +153,19 @@ static void print_text(const char *model, const struct cc_bundle *bundle, const 
     }
 }
 
+/* Whether what was asked for is there; of a bundle that is given it is not. */
+static bool has_all(const char *model, const struct cc_options *wanted, const struct cc_report *report)
+{
+    if (wanted->report && !report->placement)
+        tool_say("%s: it is compiled already, and a bundle does not say what its nodes were; give the model.",
+                 model);
+    else if (wanted->weights && !report->weights)
+        tool_say("%s: it is compiled already, and its weights stay as they are; give the model.", model);
+    else
+        return true;
+    return false;
+}
+
 static int compile(int argc, char **argv, struct tool_bindings *bindings)
 {
     struct cc_options wanted = {0};
@@ -213,22 +226,12 @@ static int compile(int argc, char **argv, struct tool_bindings *bindings)
     }
     if (report.trouble.text[0])
         tool_say("%s", report.trouble.text);
-    good = !hwx || tool_hwx_write(&bundle, hwx);
+    good = has_all(model, &wanted, &report) && (!hwx || tool_hwx_write(&bundle, hwx)) &&
+           (!html || tool_report_html(html, model, report.placement));
     if (good && as_json)
         print_json(model, &bundle, &report);
     else if (good)
         print_text(model, &bundle, &report);
-    if (good && wanted.report && !report.placement) {
-        tool_say("%s: it is compiled already, and a bundle does not say what its nodes were; give the model.",
-                 model);
-        good = false;
-    }
-    if (good && html)
-        good = tool_report_html(html, model, report.placement);
-    if (good && wanted.weights && !report.weights) {
-        tool_say("%s: it is compiled already, and its weights stay as they are; give the model.", model);
-        good = false;
-    }
     cc_placement_destroy(report.placement);
     cc_weights_report_destroy(report.weights);
     cc_bundle_release(&bundle);

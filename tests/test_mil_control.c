@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cond and while_loop of MIL text: the branch of a constant, loops of constant rounds, and what is refused. */
+/* cond and while_loop of MIL text: the branch of a constant, loops of constant rounds, refusals. */
 #include "mil_text.h"
 
 #define A "tensor<fp16, [1, 4, 6, 8]>"

@@ -204,6 +204,26 @@ gives 2 cache
 says "anemone cache ls"
 gives 2 cache trim much
 says "not a number of bytes"
+gives 2 cache empty
+says "cache takes ls, rm or gc, not empty."
+gives 2 cache ls --all
+says "cache ls takes nothing but --json"
+gives 2 cache rm
+says "cache rm takes keys of entries, or --all"
+gives 2 compile --list --report
+says "--list takes no model, and no option but --json."
+gives 1 compile "$folder/add.bundle" --report
+says "a bundle does not say what its nodes were"
+gives 0 compile "$folder/add.bundle"
+shows "checked       every byte"
+gives 1 compile "$folder/add.bundle" --shape a=1
+says "only inputs of an ONNX model"
+gives 1 compile "$folder/add.mil" --bind "a=$folder/absent.npy"
+says "absent.npy: No such file or directory."
+gives 2 compile "$folder/add.mil" --html ""
+says "--html takes the name of a file."
+gives 1 compare "$folder/add.bundle"
+says "compare takes the model itself, a .mil or .onnx file."
 gives 2 compile
 says "anemone compile MODEL"
 gives 1 compile "$folder/absent.mil"

@@ -91,7 +91,7 @@ static int set_input(struct cc_eval *eval, uint32_t value, const void *elements,
     return status;
 }
 
-/* Rounded once: the float is rounded to odd, so that rounding it to the nearest half is that of the double. */
+/* Rounded once: the float is rounded to odd, so that its rounding to a half is that of the double. */
 static uint16_t half_of(double x)
 {
     float near = (float)x;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A library of several segments (compiler/store/composite.h), each a program of the engine or a graph that the
- * host computes. Its ports are those of the model, packed. An operation of it has a buffer for every wire and
- * an operation for every program, and runs the segments one after the other.
+ * A library of several segments (compiler/store/composite.h), each a program of the engine or a graph that
+ * the host computes. Its ports are those of the model, packed. An operation of it has a buffer for every wire
+ * and an operation for every program, and runs the segments one after the other.
  */
 #ifndef RUNTIME_COMPOSITE_H
 #define RUNTIME_COMPOSITE_H

@@ -126,12 +126,19 @@ static void print_json(const char *model, const struct cc_bundle *bundle, const 
     json_end(&json);
 }
 
-static void print_text(const struct cc_bundle *bundle, const struct cc_report *report)
+static void print_text(const char *model, const struct cc_bundle *bundle, const struct cc_report *report)
 {
-    printf("cache         %s, %.3f ms\n", report->hit ? "hit" : "miss", (double)report->compile_ns / 1e6);
+    bool given = bundle->path && !strcmp(bundle->path, model); /* a bundle, which has been checked */
+
+    printf("%-14s%s, %.3f ms\n", given ? "checked" : "cache",
+           given         ? "every byte"
+           : report->hit ? "hit"
+                         : "miss",
+           (double)report->compile_ns / 1e6);
     printf("key           %s\n", report->key);
     printf("bundle        %s\n", bundle->path ? bundle->path : "in memory, not kept");
-    printf("operations    %u\n", report->operations);
+    if (!given)
+        printf("operations    %u\n", report->operations);
     printf("descriptors   %u\n", report->descriptors);
     printf("weights       %" PRIu64 " bytes\n", report->weights_bytes);
     if (report->weights)
@@ -144,6 +151,19 @@ static void print_text(const struct cc_bundle *bundle, const struct cc_report *r
         putchar('\n');
         tool_report_print(report->placement);
     }
+}
+
+/* Whether what was asked for is there; of a bundle that is given it is not. */
+static bool has_all(const char *model, const struct cc_options *wanted, const struct cc_report *report)
+{
+    if (wanted->report && !report->placement)
+        tool_say("%s: it is compiled already, and a bundle does not say what its nodes were; give the model.",
+                 model);
+    else if (wanted->weights && !report->weights)
+        tool_say("%s: it is compiled already, and its weights stay as they are; give the model.", model);
+    else
+        return true;
+    return false;
 }
 
 static int compile(int argc, char **argv, struct tool_bindings *bindings)
@@ -169,7 +189,8 @@ static int compile(int argc, char **argv, struct tool_bindings *bindings)
 
     if (!tool_bindings_take(&argc, argv, bindings) || !tool_words(argc, argv, options, &model, 1, &count))
         return TOOL_USAGE;
-    other = wanted.report || wanted.force || wanted.output || hwx || html || bindings->count;
+    other = wanted.report || wanted.force || wanted.allow_fallback || wanted.output || hwx || html ||
+            weights || bindings->count;
     if (list && !count && !other) {
         if (as_json)
             tool_operators_json();
@@ -205,20 +226,12 @@ static int compile(int argc, char **argv, struct tool_bindings *bindings)
     }
     if (report.trouble.text[0])
         tool_say("%s", report.trouble.text);
-    good = !hwx || tool_hwx_write(&bundle, hwx);
+    good = has_all(model, &wanted, &report) && (!hwx || tool_hwx_write(&bundle, hwx)) &&
+           (!html || tool_report_html(html, model, report.placement));
     if (good && as_json)
         print_json(model, &bundle, &report);
     else if (good)
-        print_text(&bundle, &report);
-    if (good && wanted.report && !report.placement) {
-        tool_say("%s: it is compiled already, and a bundle does not say what its nodes were; give the model.",
-                 model);
-        good = false;
-    }
-    if (good && html)
-        good = tool_report_html(html, model, report.placement);
-    if (good && wanted.weights && !report.weights)
-        tool_say("%s: it is compiled already, and its weights stay as they are; give the model.", model);
+        print_text(model, &bundle, &report);
     cc_placement_destroy(report.placement);
     cc_weights_report_destroy(report.weights);
     cc_bundle_release(&bundle);

@@ -45,7 +45,7 @@ int cc_rule_unary(const struct cc_graph *graph, const struct cc_op *op, struct c
     return status ? status : check_numbers(op, error);
 }
 
-/* A bool becomes 0 or 1. Integers that are computed exist on the host alone, and the lowering refuses them. */
+/* A bool becomes 0 or 1. Integers that are computed exist on the host alone; the lowering refuses them. */
 int cc_rule_cast(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,
                  struct base_error *error)
 {

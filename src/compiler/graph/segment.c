@@ -2,8 +2,8 @@
 /*
  * Levels of even number run on the engine, of odd number on the host. The level of an operation is the
  * highest of its operands', plus one if that is of the other kind. Casts and reshapes run wherever their
- * operand is. Operations that no output depends on are left out. A level of the engine that has nothing else becomes one of the host, and neighbours of one
- * kind become one segment.
+ * operand is. Operations that no output depends on are left out. A level of the engine that has nothing else
+ * becomes one of the host, and neighbours of one kind become one segment.
  */
 #include "compiler/graph/segment.h"
 

@@ -49,7 +49,7 @@ struct cc_lowering {
     unsigned flags;      /* enum cc_lower_flag */
     uint32_t *blob_slot; /* hash table over program->blob: number + 1, or 0; see cc_constant */
     uint32_t blob_slots; /* a power of two, more than twice the blobs; 0: no table yet */
-    uint32_t under_way; /* the operation that is being lowered, number + 1, for the makers of records */
+    uint32_t under_way;  /* the operation that is being lowered, number + 1, for the makers of records */
     struct base_error *reason; /* of the last cc_refuse */
     struct base_error *error;  /* the caller's */
 };

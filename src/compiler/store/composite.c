@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Composites on disk. What is read is checked twice: every byte against its hash, and then the whole as if the
- * hashes were not there: each segment by its own reader, and the wires between them.
+ * Composites on disk. What is read is checked twice: every byte against its hash, and then the whole as if
+ * the hashes were not there: each segment by its own reader, and the wires between them.
  */
 #include "compiler/store/composite.h"
 

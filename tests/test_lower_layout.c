@@ -453,6 +453,34 @@ static void long_reshapes(void **state)
     end(&t, cc_build_reshape(&t.b, t.x, 2, (uint32_t[]){1033, 1031}));
 }
 
+/* Axes that are longer than what a descriptor takes of W, H or C: the operations are cut. */
+static void long_axes(void **state)
+{
+    static const struct gr_shape shapes[] = {
+        {3, {1, 17640, 4}}, {4, {1, 2, 1, 16390}},    {4, {1, 65540, 1, 2}},
+        {2, {2, 65540}},    {5, {1, 16390, 1, 2, 2}},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        const struct cc_attributes repeat = {.reps = {2, 1, 1, 1, 1}}, last = {.axis = shapes[i].rank - 1};
+        uint32_t perm[CC_RANK_MAX], two[2], y;
+        struct trial t;
+
+        begin(&t, 2400 + i, shapes[i]);
+        for (uint32_t axis = 0; axis < shapes[i].rank; axis++)
+            perm[axis] = shapes[i].rank - 1 - axis;
+        y = cc_build_op(&t.b, CC_OP_RELU, 1, &t.x, NULL);
+        two[0] = t.x;
+        two[1] = y;
+        y = cc_build_op(&t.b, CC_OP_SUB, 2, two, NULL);
+        y = cc_build_op(&t.b, CC_OP_CONCAT, 2, (uint32_t[]){t.x, y}, &last);
+        end(&t, cc_build_transpose(&t.b, y, perm));
+        begin(&t, 2500 + i, shapes[i]);
+        end(&t, cc_build_op(&t.b, CC_OP_TILE, 1, &t.x, &repeat));
+    }
+}
+
 /* Zeros before a convolution cost nothing: the same records as without them. */
 static void padding_of_a_convolution(void **state)
 {
@@ -478,25 +506,16 @@ static void padding_of_a_convolution(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(transposes),
-        cmocka_unit_test(reshapes),
-        cmocka_unit_test(slices),
-        cmocka_unit_test(tiles),
-        cmocka_unit_test(concats),
-        cmocka_unit_test(stacks),
-        cmocka_unit_test(pads),
-        cmocka_unit_test(reverses),
-        cmocka_unit_test(gathers),
-        cmocka_unit_test(cumsums),
-        cmocka_unit_test(blocks),
-        cmocka_unit_test(resizes),
-        cmocka_unit_test(broadcasts),
-        cmocka_unit_test(reductions),
-        cmocka_unit_test(products),
-        cmocka_unit_test(norms),
-        cmocka_unit_test(aliases),
-        cmocka_unit_test(long_reshapes),
-        cmocka_unit_test(padding_of_a_convolution),
+        cmocka_unit_test(transposes), cmocka_unit_test(reshapes),
+        cmocka_unit_test(slices),     cmocka_unit_test(tiles),
+        cmocka_unit_test(concats),    cmocka_unit_test(stacks),
+        cmocka_unit_test(pads),       cmocka_unit_test(reverses),
+        cmocka_unit_test(gathers),    cmocka_unit_test(cumsums),
+        cmocka_unit_test(blocks),     cmocka_unit_test(resizes),
+        cmocka_unit_test(broadcasts), cmocka_unit_test(reductions),
+        cmocka_unit_test(products),   cmocka_unit_test(norms),
+        cmocka_unit_test(aliases),    cmocka_unit_test(long_reshapes),
+        cmocka_unit_test(long_axes),  cmocka_unit_test(padding_of_a_convolution),
     };
 
     return cmocka_run_group_tests(tests, open_machine, close_machine);

@@ -481,6 +481,37 @@ static void long_axes(void **state)
     }
 }
 
+/* Windows over such axes are computed in pieces, with the padding of the whole. */
+static void long_windows(void **state)
+{
+    static const struct {
+        enum cc_op_kind kind;
+        uint32_t h, w, kernel[2], stride[2], pad[4];
+    } cases[] = {
+        {CC_OP_CONV, 1, 16385, {1, 3}, {1, 1}, {0, 0, 1, 1}},
+        {CC_OP_CONV, 32800, 2, {5, 2}, {2, 1}, {2, 3, 0, 1}},
+        {CC_OP_CONV, 1, 40000, {1, 10}, {1, 5}, {0, 0, 0, 0}},
+        {CC_OP_MAX_POOL, 1, 33000, {1, 3}, {1, 2}, {0, 0, 1, 1}},
+        {CC_OP_AVG_POOL, 16400, 1, {4, 1}, {1, 1}, {2, 1, 0, 0}},
+        {CC_OP_AVG_POOL, 1, 32768, {1, 32768}, {1, 1}, {0, 0, 0, 0}},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct cc_attributes a = {.dilation = {1, 1}, .groups = 1};
+        struct trial t;
+
+        begin(&t, 2600 + i, GR(1, 2, cases[i].h, cases[i].w));
+        memcpy(a.stride, cases[i].stride, sizeof(cases[i].stride));
+        memcpy(a.pad, cases[i].pad, sizeof(cases[i].pad));
+        if (cases[i].kind == CC_OP_CONV)
+            a.weight = gr_const(&t.g, GR(2, 2, cases[i].kernel[0], cases[i].kernel[1])) + 1;
+        else
+            memcpy(a.kernel, cases[i].kernel, sizeof(cases[i].kernel));
+        end(&t, cc_build_op(&t.b, cases[i].kind, 1, &t.x, &a));
+    }
+}
+
 /* Zeros before a convolution cost nothing: the same records as without them. */
 static void padding_of_a_convolution(void **state)
 {
@@ -506,16 +537,27 @@ static void padding_of_a_convolution(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(transposes), cmocka_unit_test(reshapes),
-        cmocka_unit_test(slices),     cmocka_unit_test(tiles),
-        cmocka_unit_test(concats),    cmocka_unit_test(stacks),
-        cmocka_unit_test(pads),       cmocka_unit_test(reverses),
-        cmocka_unit_test(gathers),    cmocka_unit_test(cumsums),
-        cmocka_unit_test(blocks),     cmocka_unit_test(resizes),
-        cmocka_unit_test(broadcasts), cmocka_unit_test(reductions),
-        cmocka_unit_test(products),   cmocka_unit_test(norms),
-        cmocka_unit_test(aliases),    cmocka_unit_test(long_reshapes),
-        cmocka_unit_test(long_axes),  cmocka_unit_test(padding_of_a_convolution),
+        cmocka_unit_test(transposes),
+        cmocka_unit_test(reshapes),
+        cmocka_unit_test(slices),
+        cmocka_unit_test(tiles),
+        cmocka_unit_test(concats),
+        cmocka_unit_test(stacks),
+        cmocka_unit_test(pads),
+        cmocka_unit_test(reverses),
+        cmocka_unit_test(gathers),
+        cmocka_unit_test(cumsums),
+        cmocka_unit_test(blocks),
+        cmocka_unit_test(resizes),
+        cmocka_unit_test(broadcasts),
+        cmocka_unit_test(reductions),
+        cmocka_unit_test(products),
+        cmocka_unit_test(norms),
+        cmocka_unit_test(aliases),
+        cmocka_unit_test(long_reshapes),
+        cmocka_unit_test(long_axes),
+        cmocka_unit_test(long_windows),
+        cmocka_unit_test(padding_of_a_convolution),
     };
 
     return cmocka_run_group_tests(tests, open_machine, close_machine);

@@ -211,6 +211,38 @@ static void the_host_is_in_the_middle(void **state)
     cc_bundle_release(&bundle);
 }
 
+/* Two results of one call: elements and indices, of each place the two smallest channels. */
+static void topk_gives_elements_and_indices(void **state)
+{
+    static const char tail[] =
+        "        tensor<fp16, [1, 2, 4, 4]> v, tensor<int32, [1, 2, 4, 4]> i = topk(x = c, k = int32(2), "
+        "axis = int32(1), ascending = bool(true))[name = string(\"t\")];\n";
+    enum { PLACES = SIDE * SIDE };
+    uint16_t c[RESULTS], v[2 * PLACES];
+    int32_t at[2 * PLACES];
+    const struct names outputs[] = {{"v", sizeof(v), v}, {"i", sizeof(at), at}};
+
+    (void)state;
+    e5rig_needs_own_machine("host segments");
+    run_plain(c);
+    run(network("topk.mil", tail, "v, i"), SYNC, 2, outputs);
+    for (unsigned p = 0; p < PLACES; p++) {
+        unsigned below = 0, below_second = 0;
+
+        assert_in_range(at[p], 0, CHANNELS - 1);
+        assert_in_range(at[PLACES + p], 0, CHANNELS - 1);
+        assert_int_equal(v[p], c[at[p] * PLACES + (int)p]);
+        assert_int_equal(v[PLACES + p], c[at[PLACES + p] * PLACES + (int)p]);
+        assert_int_not_equal(at[p], at[PLACES + p]);
+        for (unsigned k = 0; k < CHANNELS; k++) {
+            below += value_of(c[k * PLACES + p]) < value_of(v[p]);
+            below_second += value_of(c[k * PLACES + p]) < value_of(v[PLACES + p]);
+        }
+        assert_int_equal(below, 0);
+        assert_true(below_second <= 1);
+    }
+}
+
 /* Without host segments nothing runs on the host, also when the cache has the composite. */
 static void the_engine_alone_refuses(void **state)
 {
@@ -283,6 +315,32 @@ static void the_report_names_the_host(void **state)
         cc_bundle_release(&bundle);
     }
     assert_int_equal(host, 4);
+}
+
+/* A network of the host alone has a report too, of machines that do nothing. */
+static void the_host_alone(void **state)
+{
+    static const char text[] = "program(1.3)\n{\n    func main<ios18>(tensor<fp32, [1, 4]> x) {\n"
+                               "        tensor<fp32, [1, 4]> y = add(x = x, y = x)[name = string(\"y\")];\n"
+                               "    } -> (y);\n}\n";
+    struct cc_options options = {.cache = folder_path("cache"), .allow_fallback = true, .report = true};
+    struct cc_bundle bundle;
+    struct cc_report report;
+    struct base_error error;
+
+    (void)state;
+    folder_write("alone.mil", text, strlen(text));
+    if (cc_compile(folder_path("alone.mil"), &options, &bundle, &report, &error))
+        fail_msg("%s", error.text);
+    assert_int_equal(report.engine_segments, 0);
+    assert_int_equal(report.host_segments, 1);
+    assert_int_equal(report.descriptors, 0);
+    for (unsigned i = 0; i < CC_ESTIMATES; i++) {
+        assert_non_null(report.placement->estimate[i].machine);
+        assert_int_equal(report.placement->estimate[i].engine_ns, 0);
+    }
+    cc_placement_destroy(report.placement);
+    cc_bundle_release(&bundle);
 }
 
 /* On disk. */
@@ -435,14 +493,53 @@ static void the_host_rounds_once(void **state)
     }
 }
 
+/*
+ * Every seventh allocation of a compilation fails once: a sentence or a result, and nothing
+ * is lost (which a sanitizer sees).
+ */
+static void every_allocation_may_fail(void **state)
+{
+    const char *path = network("middle.mil", middle_tail, "y");
+    unsigned long count;
+    bool good = false;
+
+    (void)state;
+    for (unsigned long n = 1; !good && n < 100000; n += 7) {
+        struct cc_options options = {.cache = folder_path("none"), .allow_fallback = true, .report = true};
+        struct base_error error = {""};
+        struct cc_bundle bundle;
+        struct cc_report report;
+        int status;
+
+        base_alloc_fail_nth(n);
+        count = base_alloc_count();
+        status = cc_compile(path, &options, &bundle, &report, &error);
+        good = base_alloc_count() - count < n;
+        base_alloc_fail_nth(0);
+        assert_true(status || bundle.parts == 3);
+        assert_true(!status || error.text[0]);
+        cc_placement_destroy(report.placement);
+        cc_bundle_release(&bundle);
+        cc_cache_remove(folder_path("none"), NULL, NULL);
+    }
+    assert_true(good);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_classifier_ends_with_argmax), cmocka_unit_test(submitted_streams_run_too),
-        cmocka_unit_test(the_host_is_in_the_middle),     cmocka_unit_test(the_engine_alone_refuses),
-        cmocka_unit_test(the_flag_changes_nothing_else), cmocka_unit_test(the_report_names_the_host),
-        cmocka_unit_test(changed_bytes_are_refused),     cmocka_unit_test(wrong_wires_are_refused),
+        cmocka_unit_test(a_classifier_ends_with_argmax),
+        cmocka_unit_test(submitted_streams_run_too),
+        cmocka_unit_test(the_host_is_in_the_middle),
+        cmocka_unit_test(the_engine_alone_refuses),
+        cmocka_unit_test(the_flag_changes_nothing_else),
+        cmocka_unit_test(the_report_names_the_host),
+        cmocka_unit_test(changed_bytes_are_refused),
+        cmocka_unit_test(wrong_wires_are_refused),
+        cmocka_unit_test(the_host_alone),
+        cmocka_unit_test(topk_gives_elements_and_indices),
         cmocka_unit_test(the_host_rounds_once),
+        cmocka_unit_test(every_allocation_may_fail),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "compiler/eval/eval.h"
 #include "compiler/graph/build.h"
 #include "compiler/pass/passes.h"
@@ -69,17 +70,35 @@ static void too_much_is_refused(void **state)
     (void)state;
     cc_build_unary(&b, CC_OP_RELU, c);
     assert_int_equal(b.status, 0);
-    b.graph->folded_bytes = CC_TENSOR_BYTES_MAX;
+    b.graph->folded_bytes = CC_FOLD_ALL_BYTES_MAX;
     assert_int_equal(cc_eval_fold(b.graph, b.graph->ops - 1, &folded, &failure), -EFBIG);
-    assert_non_null(strstr(failure.text, "more than the limit of 2147483648 bytes"));
+    assert_non_null(strstr(failure.text, "more than the limit of 1073741824 bytes"));
     b.graph->folded_bytes = 0;
     b.graph->folded_steps = CC_FOLD_TOTAL_MAX;
     assert_int_equal(cc_eval_fold(b.graph, b.graph->ops - 1, &folded, &failure), -EFBIG);
-    assert_non_null(strstr(failure.text, "need more than the limit of 17179869184 steps"));
+    assert_non_null(strstr(failure.text, "need more than the limit of 4294967296 steps"));
     assert_false(folded);
     b.graph->folded_steps = 0;
     assert_int_equal(cc_eval_fold(b.graph, b.graph->ops - 1, &folded, &failure), 0);
     assert_true(folded);
+    cc_graph_destroy(b.graph);
+}
+
+/* Only constants are fp32, so a product of constants that is too much to fold has no other place. */
+static void large_products_are_refused(void **state)
+{
+    const uint32_t dim[2] = {1024, 1024};
+    uint32_t x, pair[2];
+    struct cc_build b = open_graph(&x, 1, (const uint32_t[]){2});
+    bool folded;
+
+    (void)state;
+    pair[0] = pair[1] = cc_build_const(&b, CC_FP32, 2, dim, base_alloc(4u << 20));
+    cc_build_op(&b, CC_OP_MATMUL, 2, pair, NULL);
+    assert_int_equal(b.status, 0);
+    assert_int_equal(cc_eval_fold(b.graph, b.graph->ops - 1, &folded, &failure), -EFBIG);
+    assert_non_null(strstr(failure.text, "1073741824 multiplications, expected at most"));
+    assert_false(folded);
     cc_graph_destroy(b.graph);
 }
 
@@ -159,8 +178,11 @@ static void ports(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(constants),  cmocka_unit_test(too_much_is_refused),
-        cmocka_unit_test(identities), cmocka_unit_test(others),
+        cmocka_unit_test(constants),
+        cmocka_unit_test(too_much_is_refused),
+        cmocka_unit_test(large_products_are_refused),
+        cmocka_unit_test(identities),
+        cmocka_unit_test(others),
         cmocka_unit_test(ports),
     };
 

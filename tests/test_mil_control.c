@@ -201,6 +201,38 @@ static void wrong_texts(void **state)
         refused(around(bad[i].body), EINVAL, bad[i].sentence);
 }
 
+/* A text that ends anywhere, or has a byte too much, is refused or read, and nothing is lost. */
+static void torn_texts(void **state)
+{
+    static const char body[] = "int32 zero = const()[val = int32(0)]; bool p = const()[val = bool(true)];"
+                               "int32 k, " A " y = while_loop(loop_vars = (zero, a))"
+                               " c(int32 i, " A " v) { bool m = less(x = i, y = int32(2)); } -> (m)"
+                               " b(j, w) { int32 n = add(x = j, y = int32(1)); " A " t = cond(pred = p) { " A
+                               " r = relu(x = w); } -> (r) { } -> (w); } -> (n, t);";
+    static const char marks[] = "{}()<>,;=-x0";
+    char text[0x1000];
+    size_t length;
+
+    (void)state;
+    length =
+        (size_t)snprintf(text, sizeof(text), "program(1.3)\n{func main<ios18>(" A " a) {%s} -> (y);}", body);
+    for (size_t cut = 0; cut < length; cut++) {
+        struct base_error error = {""};
+        struct cc_graph *graph = NULL;
+
+        assert_int_not_equal(cc_mil_read(text, cut, NULL, &graph, &error), 0);
+        assert_null(graph);
+        for (unsigned m = 0; m < sizeof(marks) - 1; m++) {
+            char kept = text[cut];
+
+            text[cut] = marks[m];
+            cc_mil_read(text, length, NULL, &graph, &error);
+            cc_graph_destroy(graph);
+            text[cut] = kept;
+        }
+    }
+}
+
 /* Every allocation fails once. */
 static void no_memory(void **state)
 {
@@ -235,6 +267,7 @@ int main(void)
         cmocka_unit_test(limits),
         cmocka_unit_test(wrong_texts),
         cmocka_unit_test(no_memory),
+        cmocka_unit_test(torn_texts),
     };
 
     return cmocka_run_group_tests(tests, set_up, NULL);

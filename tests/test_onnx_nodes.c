@@ -244,6 +244,10 @@ static enum outcome check_meaning(struct test *t)
         const struct of_tensor *want = &t->output[i];
         const struct cc_value *v = &g->value[g->output[i]];
 
+        if (v->type != CC_INT32 && want->type == OF_UINT16) {
+            outcome = say(t, SKIPPED, "its expected output has the bits of bfloat16 in another type");
+            break;
+        }
         if (cc_value_elements(v) != want->elements) {
             outcome = say(t, FAILED, "output %s has %llu elements, expected %zu", v->name,
                           (unsigned long long)cc_value_elements(v), want->elements);
@@ -378,6 +382,16 @@ static enum outcome check_machine(struct suite *s, struct test *t, struct row *r
     return outcome;
 }
 
+/* The host computes it as it was evaluated; the engine has no part in it. */
+static bool is_host(const struct cc_graph *graph)
+{
+    bool host = false;
+
+    for (uint32_t i = 0; i < graph->ops; i++)
+        host |= cc_op_is_host(graph->op[i].kind);
+    return host;
+}
+
 static enum outcome check_test(struct suite *s, struct test *t, const char *folder, struct row *row)
 {
     struct base_error error = {{0}}, second = {{0}};
@@ -391,13 +405,15 @@ static enum outcome check_test(struct suite *s, struct test *t, const char *fold
         return say(t, SKIPPED, "%s", error.text);
     outcome = check_meaning(t);
     /* a model of parameters alone is folded, and there is nothing to run */
-    return outcome == PASSED && t->graph->inputs ? check_machine(s, t, row) : outcome;
+    return outcome == PASSED && t->graph->inputs && !is_host(t->graph) ? check_machine(s, t, row) : outcome;
 }
 
 /* What the documentation claims. Each kind needs a test that passes. */
 static const char *const claimed[] = {
     "Abs",
     "Add",
+    "ArgMax",
+    "ArgMin",
     "AveragePool",
     "BatchNormalization",
     "Ceil",
@@ -465,6 +481,7 @@ static const char *const claimed[] = {
     "Tanh",
     "ThresholdedRelu",
     "Tile",
+    "TopK",
     "Transpose",
     "Unsqueeze",
     "Upsample",

@@ -82,8 +82,8 @@ typedef struct e5rt_async_event *e5rt_async_event_t;
 #define E5RT_INVALID_DATA_TYPE 6 /* a port whose type or shape the runtime cannot describe */
 
 /*
- * Compute devices, as bits of a mask. A mask must have E5RT_DEVICE_ANE. With E5RT_DEVICE_CPU the host computes
- * what the engine cannot; there is no GPU here.
+ * Compute devices, as bits of a mask. A mask must have E5RT_DEVICE_ANE. With E5RT_DEVICE_CPU the host
+ * computes what the engine cannot; there is no GPU here.
  */
 enum e5rt_compute_device {
     E5RT_DEVICE_CPU = 1,

@@ -238,9 +238,17 @@ static int write_out(const struct cc_bundle *bundle, const char *wanted, struct 
     return status;
 }
 
+/* Another form of weights is another program, also when the graph is the same. */
+static void make_key(const struct cc_graph *graph, enum cc_weights weights, char key[CC_KEY_BYTES])
+{
+    cc_cache_key(graph, key);
+    if (weights == CC_WEIGHTS_SPARSE)
+        cc_cache_key_option(cc_weights_name(weights), key);
+}
+
 /* Replaces the graph by what the passes make of it. `placement` NULL: none is asked for. */
-static int lower(struct cc_graph **graph, struct cc_placement **placement, struct cc_program **program,
-                 struct base_error *error)
+static int lower(struct cc_graph **graph, enum cc_weights weights, struct cc_placement **placement,
+                 struct cc_program **program, struct base_error *error)
 {
     struct base_error inner;
     int status = placement ? cc_placement_create(*graph, placement, &inner) : 0;
@@ -248,7 +256,9 @@ static int lower(struct cc_graph **graph, struct cc_placement **placement, struc
     if (!status)
         status = cc_passes(graph, &inner);
     if (!status)
-        status = cc_lower(*graph, placement ? CC_LOWER_REPORT : 0, program, &inner);
+        status = cc_lower(
+            *graph, (placement ? CC_LOWER_REPORT : 0) | (weights == CC_WEIGHTS_SPARSE ? CC_LOWER_SPARSE : 0),
+            program, &inner);
     if (!status && placement)
         status = cc_placement_add(*placement, *graph, *program, &inner);
     if (!status && placement)
@@ -336,7 +346,7 @@ static int make(struct cc_graph **graph, const char *model, const struct cc_opti
 
     if (status)
         return base_fail(error, ENOMEM, "%s: there is no memory for a second graph.", model);
-    status = lower(graph, placement, &program, &inner);
+    status = lower(graph, options->weights, placement, &program, &inner);
     report->refused = status && status != -ENOMEM;
     if (!status) {
         base_progress_phase("store");
@@ -430,8 +440,11 @@ static int compile_model(const char *model, const struct cc_options *options, st
     if (status || !graph)
         return status;
     report->operations = count_operations(graph);
-    cc_cache_key(graph, report->key);
-    status = build(&graph, model, options, bundle, report, error);
+    status = cc_weights_apply(graph, options->weights, &report->weights, error);
+    if (!status) {
+        make_key(graph, options->weights, report->key);
+        status = build(&graph, model, options, bundle, report, error);
+    }
     cc_graph_destroy(graph);
     return status;
 }
@@ -521,7 +534,9 @@ int cc_compile(const char *model, const struct cc_options *options, struct cc_bu
     report->compile_ns = now_ns() - start;
     if (status || report == &unwanted) {
         cc_placement_destroy(report->placement);
+        cc_weights_report_destroy(report->weights);
         report->placement = NULL;
+        report->weights = NULL;
     }
     if (status)
         cc_bundle_release(bundle);
@@ -532,6 +547,7 @@ int cc_compile_find(const char *model, const struct cc_options *options, struct 
 {
     static const struct cc_options defaults;
     char cache[CC_PATH_BYTES], key[CC_KEY_BYTES];
+    struct cc_weights_report *weights = NULL;
     struct cc_bundle bundle = {0};
     struct cc_graph *graph = NULL;
     int status;
@@ -543,10 +559,14 @@ int cc_compile_find(const char *model, const struct cc_options *options, struct 
     }
     options = options ? options : &defaults;
     status = cc_model_read(model, options->bindings, options->binding_count, &graph, error);
+    if (!status && graph)
+        status = cc_weights_apply(graph, options->weights, &weights, error);
+    cc_weights_report_destroy(weights);
+    if (!status && graph)
+        make_key(graph, options->weights, key);
+    cc_graph_destroy(graph);
     if (status || !graph)
         return status;
-    cc_cache_key(graph, key);
-    cc_graph_destroy(graph);
     if (cc_cache_folder(options->cache, cache, sizeof(cache), NULL))
         return 0;
     status = cc_cache_find(cache, key, true, &bundle, NULL);

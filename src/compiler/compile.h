@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/signing.h"
+#include "compiler/weights.h"
 
 struct cc_binding; /* compiler/onnx/onnx.h */
 struct cc_graph;   /* compiler/graph/graph.h */
@@ -63,6 +64,7 @@ struct cc_report {
     struct base_error trouble; /* why the cache was not used, in one sentence; empty when it was */
     struct cc_placement
         *placement; /* compiler/report/placement.h, for its destructor; NULL unless asked for */
+    struct cc_weights_report *weights; /* for its destructor; NULL for fp16, and of a bundle */
 };
 
 struct cc_options {
@@ -72,6 +74,7 @@ struct cc_options {
     bool report;       /* with the placement of every node */
     /* What the engine cannot run becomes host segments of a composite (fallback.h). */
     bool allow_fallback;
+    enum cc_weights weights; /* of a model; a bundle has its own, a composite is never sparse */
     /*
      * The bundle is not signed, and no key is read or made: for a compiler whose caller signs. The cache then
      * is one of such bundles. A bundle that is given goes into it too, under the key of its contents: that

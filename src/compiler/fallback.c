@@ -97,13 +97,25 @@ static int takes(struct fallback *f, uint32_t first, uint32_t last, struct base_
     return !status;
 }
 
+/* The phrase of a refusal: without the node and the full stop, and without the advice that was followed. */
+static const char *phrase_of(struct base_error *why)
+{
+    const char *name = strstr(why->text, "`: ");
+    char *hint = strstr(why->text, "; --allow-fallback");
+    size_t length = strlen(why->text);
+
+    if (hint)
+        *hint = '\0';
+    else if (length && why->text[length - 1] == '.')
+        why->text[length - 1] = '\0';
+    return name ? name + 3 : why->text;
+}
+
 static void put_on_host(struct fallback *f, uint32_t group, const struct base_error *reason)
 {
     struct base_error why = *reason;
-    char *hint = strstr(why.text, "; --allow-fallback");
+    const char *phrase = phrase_of(&why);
 
-    if (hint)
-        memcpy(hint, ".", 2); /* it is allowed here */
     for (uint32_t i = 0; i < f->graph->ops; i++) {
         const struct cc_op *op = &f->graph->op[i];
 
@@ -111,7 +123,7 @@ static void put_on_host(struct fallback *f, uint32_t group, const struct base_er
             continue;
         f->host[i] = f->any = true;
         if (f->placement && op->origin)
-            cc_placement_reason(f->placement, op->origin, why.text);
+            cc_placement_reason(f->placement, op->origin, phrase);
     }
 }
 
@@ -229,21 +241,27 @@ static int connect_model(struct fallback *f, struct wires *w, struct cc_bundle *
     return 0;
 }
 
-static int connect_all(struct fallback *f, const struct cc_segments *segments, struct cc_bundle *b)
+static int connect_segments(struct fallback *f, struct wires *w, const struct cc_segments *segments,
+                            struct cc_bundle *b)
 {
     const struct cc_graph *g = f->graph;
-    struct wires w = {.number = base_alloc_array(g->values + 1, sizeof(*w.number)),
-                      .is_port = base_alloc_array(g->values + 1, sizeof(*w.is_port))};
-    int status = w.number && w.is_port ? 0 : no_memory(f);
+    int status = 0;
 
-    for (uint32_t i = 0; i < g->inputs && !status; i++)
-        w.is_port[g->input[i]] = true;
-    for (uint32_t i = 0; i < g->outputs && !status; i++)
-        w.is_port[g->output[i]] = true;
+    for (uint32_t i = 0; i < g->inputs; i++)
+        w->is_port[g->input[i]] = true;
+    for (uint32_t i = 0; i < g->outputs; i++)
+        w->is_port[g->output[i]] = true;
     for (uint32_t i = 0; i < segments->count && !status; i++)
-        status = connect(f, &w, &segments->segment[i], &b->part[i]);
-    if (!status)
-        status = connect_model(f, &w, b);
+        status = connect(f, w, &segments->segment[i], &b->part[i]);
+    return status ? status : connect_model(f, w, b);
+}
+
+static int connect_all(struct fallback *f, const struct cc_segments *segments, struct cc_bundle *b)
+{
+    struct wires w = {.number = base_alloc_array(f->graph->values + 1, sizeof(*w.number)),
+                      .is_port = base_alloc_array(f->graph->values + 1, sizeof(*w.is_port))};
+    int status = w.number && w.is_port ? connect_segments(f, &w, segments, b) : no_memory(f);
+
     base_free(w.number);
     base_free(w.is_port);
     return status;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "compiler/eval/eval.h"
@@ -120,8 +121,24 @@ static void take_output(const struct cc_eval *eval, uint32_t value, void *elemen
     }
 }
 
+static _Atomic uint64_t spent_ns;
+
+uint64_t cc_host_spent_ns(void)
+{
+    return spent_ns;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 int cc_host_run(const struct cc_host *host, void *const *elements, struct base_error *error)
 {
+    uint64_t begin = now_ns();
     const struct cc_graph *g = host->graph;
     struct cc_eval eval;
     int status = cc_eval_open(&eval, g, error);
@@ -135,5 +152,6 @@ int cc_host_run(const struct cc_host *host, void *const *elements, struct base_e
     for (uint32_t i = 0; i < g->outputs && !status; i++)
         take_output(&eval, g->output[i], elements[g->inputs + i]);
     cc_eval_close(&eval);
+    spent_ns += now_ns() - begin;
     return status;
 }

@@ -34,5 +34,7 @@ uint32_t cc_host_outputs(const struct cc_host *host);
 struct cc_host_port cc_host_port(const struct cc_host *host, uint32_t number);
 /* Elements per port, inputs and then outputs. Any thread may call. */
 int cc_host_run(const struct cc_host *host, void *const *elements, struct base_error *error);
+/* Wall time that all runs of this process have taken. */
+uint64_t cc_host_spent_ns(void);
 
 #endif

@@ -13,6 +13,7 @@
 
 struct tool_bindings {
     uint32_t count;
+    enum cc_weights weights; /* with which the model is compiled */
     struct cc_binding row[TOOL_BINDINGS_MAX];
     char *name[TOOL_BINDINGS_MAX];
     const char *file[TOOL_BINDINGS_MAX]; /* --bind; NULL: --shape */
@@ -30,10 +31,18 @@ void tool_bindings_release(struct tool_bindings *bindings);
  */
 char *tool_bindings_compile(const struct tool_bindings *bindings, const char *model, bool fallback);
 
+/* --weights FORM; NULL: not given, and *weights stays. False after saying why. */
+bool tool_weights_parse(const char *given, enum cc_weights *weights);
+
 /* What the help of a verb says of them. */
 #define TOOL_BINDINGS_HELP                                                                                  \
     "  --shape NAME=1,3,224,224  the shape of an input that an ONNX model leaves open\n"                    \
     "  --bind NAME=FILE.npy      makes an input of an ONNX model a constant; the only way to give one of\n" \
     "                            whole numbers or bools\n"
+#define TOOL_WEIGHTS_HELP                                                                                  \
+    "  --weights FORM            fp16 (default); int8: 8 bits and a scale per output channel; palette4:\n" \
+    "                            16 values per tensor; both for tensors of 2048 elements or more of\n"     \
+    "                            convolutions and matrix products, and expanded to fp16 in the program;\n" \
+    "                            sparse: zeros are left out where that makes a kernel smaller\n"
 
 #endif

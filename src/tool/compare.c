@@ -237,6 +237,16 @@ static bool measure_nodes(struct compare *c)
     return good;
 }
 
+/* There is no host segment here, so the advice to allow one is of no use. */
+static void say_refusal(const struct compare *c, const struct base_error *error)
+{
+    const char *advice = strstr(error->text, "; --allow-fallback");
+    int length = advice ? (int)(advice - error->text) : (int)strlen(error->text);
+
+    tool_say("%s: %.*s%s", c->model, length, error->text,
+             advice ? "; compare takes networks that run on the engine as a whole." : "");
+}
+
 static bool measure(struct compare *c, struct base_error *error)
 {
     uint64_t state = c->seed;
@@ -249,7 +259,7 @@ static bool measure(struct compare *c, struct base_error *error)
         if (!set_input(c, i, &state))
             return false;
     if (!tool_comparison_network(&c->comparison)) {
-        tool_say("%s: %s", c->model, error->text);
+        say_refusal(c, error);
         return false;
     }
     return measure_nodes(c);

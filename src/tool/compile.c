@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "tool/binding.h"
 #include "tool/hwx.h"
 #include "tool/json.h"
@@ -19,7 +20,7 @@
 const char tool_compile_help[] =
     "anemone compile MODEL [--output NAME.bundle] [--hwx FILE.hwx] [--report] [--html FILE]\n"
     "                [--shape NAME=1,3,224,224] [--bind NAME=FILE.npy] [--allow-fallback]\n"
-    "                [--force] [--json]\n"
+    "                [--weights fp16|int8|palette4|sparse] [--force] [--json]\n"
     "anemone compile --list [--json]\n\n"
     "Compiles a .mil or .onnx file into a bundle in the cache and says whether the cache had it already, under\n"
     "which key, and how long it took. MODEL may also be a bundle, which is then checked. A compiled\n"
@@ -34,6 +35,7 @@ const char tool_compile_help[] =
     "                        constants; and the sum with the dispatch, on an M1 and an M1 Max\n"
     "  --html FILE           the report as one HTML file: the graph coloured by where and shaded by cost,\n"
     "                        details of each node, a table by cost; needs no server and no network\n" TOOL_BINDINGS_HELP
+        TOOL_WEIGHTS_HELP
     "  --allow-fallback      cuts the model where the engine cannot run it: the bundle has programs of the\n"
     "                        engine and host segments between them, which the report names; without it\n"
     "                        nothing runs on the host\n"
@@ -44,6 +46,62 @@ const char tool_compile_help[] =
     "used the bundle is made in memory, and a message says why it is not kept.\n\n"
     "  anemone compile net.mil --output net.bundle --report\n"
     "  anemone compile net.onnx --shape input=1,3,224,224\n";
+
+static void weights_row(struct json *json, const struct cc_weights_error *row)
+{
+    json_number(json, "elements", row->elements);
+    json_number(json, "zeros", row->zeros);
+    json_float(json, "largest", row->largest);
+    json_float(json, "rms", row->rms);
+    json_float(json, "weights_rms", row->weights_rms);
+}
+
+static void weights_json(struct json *json, const struct cc_weights_report *weights)
+{
+    json_object(json, "weights");
+    json_string(json, "form", cc_weights_name(weights->form));
+    json_string(json, "stored", weights->form == CC_WEIGHTS_SPARSE ? "streamed" : "folded");
+    json_number(json, "tensors", weights->tensors);
+    json_number(json, "not_finite", weights->kept);
+    weights_row(json, &weights->total);
+    json_array(json, "nodes");
+    for (uint32_t i = 0; i < weights->tensors; i++) {
+        json_object(json, NULL);
+        json_string(json, "node", weights->tensor[i].node);
+        weights_row(json, &weights->tensor[i]);
+        json_object_end(json);
+    }
+    json_array_end(json);
+    json_object_end(json);
+}
+
+/* A line for all tensors; with a report also one for each. */
+static void print_weights(const struct cc_weights_report *weights, bool each)
+{
+    const struct cc_weights_error *total = &weights->total;
+    bool sparse = weights->form == CC_WEIGHTS_SPARSE;
+
+    if (sparse)
+        printf("form          sparse: %" PRIu64 " zeros among %" PRIu64 " weights of %u tensors\n",
+               total->zeros, total->elements, weights->tensors);
+    else
+        printf("form          %s, folded to fp16: %u tensors, largest error %.4g, rms %.4g of %.4g\n",
+               cc_weights_name(weights->form), weights->tensors, total->largest, total->rms,
+               total->weights_rms);
+    if (weights->kept)
+        printf("              %u tensors have a weight that is not finite and were left\n", weights->kept);
+    for (uint32_t i = 0; each && i < weights->tensors; i++) {
+        struct cc_weights_error row = weights->tensor[i];
+
+        base_printable_make(row.node, strlen(row.node));
+        if (sparse)
+            printf("              zeros %.1f percent  %s\n", 100 * (double)row.zeros / (double)row.elements,
+                   row.node);
+        else
+            printf("              largest %-10.4g rms %-10.4g of %-10.4g  %s\n", row.largest, row.rms,
+                   row.weights_rms, row.node);
+    }
+}
 
 static void print_json(const char *model, const struct cc_bundle *bundle, const struct cc_report *report)
 {
@@ -61,6 +119,8 @@ static void print_json(const char *model, const struct cc_bundle *bundle, const 
     json_number(&json, "intermediate_bytes", report->intermediate_bytes);
     json_number(&json, "engine_segments", report->host_segments ? report->engine_segments : 1);
     json_number(&json, "host_segments", report->host_segments);
+    if (report->weights)
+        weights_json(&json, report->weights);
     if (report->placement)
         tool_report_json(&json, report->placement);
     json_end(&json);
@@ -74,6 +134,8 @@ static void print_text(const struct cc_bundle *bundle, const struct cc_report *r
     printf("operations    %u\n", report->operations);
     printf("descriptors   %u\n", report->descriptors);
     printf("weights       %" PRIu64 " bytes\n", report->weights_bytes);
+    if (report->weights)
+        print_weights(report->weights, report->placement != NULL);
     printf("intermediate  %" PRIu64 " bytes\n", report->intermediate_bytes);
     if (report->host_segments)
         printf("segments      %u on the engine, %u on the host\n", report->engine_segments,
@@ -87,7 +149,7 @@ static void print_text(const struct cc_bundle *bundle, const struct cc_report *r
 static int compile(int argc, char **argv, struct tool_bindings *bindings)
 {
     struct cc_options wanted = {0};
-    const char *model, *hwx = NULL, *html = NULL;
+    const char *model, *hwx = NULL, *html = NULL, *weights = NULL;
     bool as_json = false, list = false, other, good;
     const struct tool_option options[] = {{"json", &as_json, NULL},
                                           {"report", &wanted.report, NULL},
@@ -97,6 +159,7 @@ static int compile(int argc, char **argv, struct tool_bindings *bindings)
                                           {"hwx", NULL, &hwx},
                                           {"list", &list, NULL},
                                           {"html", NULL, &html},
+                                          {"weights", NULL, &weights},
                                           {0}};
     struct base_error error = {{0}};
     struct cc_bundle bundle = {0};
@@ -123,6 +186,8 @@ static int compile(int argc, char **argv, struct tool_bindings *bindings)
         return TOOL_USAGE;
     }
     if (!tool_file_named("hwx", hwx) || !tool_file_named("html", html))
+        return TOOL_USAGE;
+    if (!tool_weights_parse(weights, &wanted.weights))
         return TOOL_USAGE;
     if (!tool_bindings_read(bindings))
         return TOOL_FAILURE;
@@ -152,7 +217,10 @@ static int compile(int argc, char **argv, struct tool_bindings *bindings)
     }
     if (good && html)
         good = tool_report_html(html, model, report.placement);
+    if (good && wanted.weights && !report.weights)
+        tool_say("%s: it is compiled already, and its weights stay as they are; give the model.", model);
     cc_placement_destroy(report.placement);
+    cc_weights_report_destroy(report.weights);
     cc_bundle_release(&bundle);
     return good ? TOOL_OK : TOOL_FAILURE;
 }

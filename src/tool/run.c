@@ -28,6 +28,7 @@ const char tool_run_help[] =
     "anemone run MODEL --input NAME=FILE.npy ... --output NAME=FILE.npy ...\n"
     "anemone run MODEL --image PICTURE [--labels FILE] [--top N] ...\n"
     "            [--shape NAME=1,3,224,224] [--bind NAME=FILE.npy] [--allow-fallback]\n"
+    "            [--weights fp16|int8|palette4|sparse]\n"
     "            [--repeat N] [--numerics m1|m1-exact|ieee] [--threads N] [--core native|emulated]\n"
     "            [--firmware FILE] [--timing m1|none] [--trace FILE] [--json]\n\n"
     "Runs a model once, writes its outputs, and shows what a classifier says.\n"
@@ -45,6 +46,7 @@ const char tool_run_help[] =
     "  --std S[,S,S]       then divided by; 1\n"
     "  --layout LAYOUT     auto (default: by the input's shape), nchw or nhwc\n"
     "  --bgr               blue first\n" TOOL_BINDINGS_HELP
+    "  --weights FORM      fp16 (default), int8, palette4 or sparse; see anemone compile --help\n"
     "  --allow-fallback    what the engine cannot run, the host computes, between programs of the engine;\n"
     "                      without it such a model is refused\n"
     "  --labels FILE       one name per class, a line each\n"
@@ -255,7 +257,7 @@ static bool take_words(struct run *run, int argc, char **argv, const char **mode
                    timing = {"--timing", "ANEMONE_TIMING", NULL}, traced = {"--trace", "ANEMONE_TRACE", NULL};
     const struct setting *const own[] = {&numerics, &threads, &core, &firmware, &timing, &traced, NULL};
     struct tool_image_words image = {0};
-    const char *repeat = NULL, *labels = NULL, *top = NULL;
+    const char *repeat = NULL, *labels = NULL, *top = NULL, *weights = NULL;
     const struct tool_option options[] = {{"json", &run->as_json, NULL},
                                           {"allow-fallback", &run->fallback, NULL},
                                           {"image", NULL, &image.image},
@@ -274,6 +276,7 @@ static bool take_words(struct run *run, int argc, char **argv, const char **mode
                                           {"firmware", NULL, &firmware.given},
                                           {"timing", NULL, &timing.given},
                                           {"trace", NULL, &traced.given},
+                                          {"weights", NULL, &weights},
                                           {0}};
     unsigned count;
 
@@ -285,6 +288,8 @@ static bool take_words(struct run *run, int argc, char **argv, const char **mode
         fputs(tool_run_help, stderr);
         return false;
     }
+    if (!tool_weights_parse(weights, &run->given.weights))
+        return false;
     run->own_option = run->fallback ? "--allow-fallback" : first_given(own);
     *trace = setting_value(&traced);
     run->config.firmware_image = setting_value(&firmware);
@@ -522,7 +527,7 @@ static bool open_model(struct run *run, const char *model)
     char *bundle;
     bool good;
 
-    if (!run->given.count)
+    if (!run->given.count && !run->given.weights)
         return tool_model_open(model, run->fallback, &run->model);
     bundle = tool_bindings_compile(&run->given, model, run->fallback);
     compiled = tool_latency_now_ns() - begin;

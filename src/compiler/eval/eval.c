@@ -65,6 +65,7 @@ static cc_eval_family *const families[CC_OP_COUNT] = {
     [CC_OP_ARG_MIN] = cc_eval_arg,
     [CC_OP_TOPK] = cc_eval_topk,
     [CC_OP_TOPK_INDICES] = cc_eval_topk,
+    [CC_OP_GATHER_AT] = cc_eval_gather,
 };
 
 void cc_eval_strides(const struct cc_value *value, uint64_t stride[CC_RANK_MAX])
@@ -91,8 +92,14 @@ void cc_eval_elements(const struct cc_value *value, double *elements)
 {
     uint64_t count = cc_value_elements(value);
 
-    for (uint64_t i = 0; i < count; i++)
-        elements[i] = cc_value_number(value, i);
+    const float *single = value->data;
+
+    if (value->type == CC_FP32)
+        for (uint64_t i = 0; i < count; i++)
+            elements[i] = (double)single[i];
+    else
+        for (uint64_t i = 0; i < count; i++)
+            elements[i] = cc_value_number(value, i);
 }
 
 int cc_eval_parameter(const struct cc_eval_task *t, uint32_t index, double **elements)

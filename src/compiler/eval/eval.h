@@ -37,13 +37,16 @@ void cc_eval_close(struct cc_eval *eval);
 /*
  * Folding: if all operands of operation `number` are constants, its value becomes a constant of its type,
  * and the operation CONST. *folded is whether it did. Left alone are results above CC_FOLD_BYTES_MAX and
- * windows and products of more than CC_FOLD_STEPS_MAX multiplications. A graph whose constants would together
- * be more than CC_TENSOR_BYTES_MAX, or need more than CC_FOLD_TOTAL_MAX steps, is refused: a short text could
- * ask for any amount of memory and time.
+ * windows and products of more than CC_FOLD_STEPS_MAX multiplications; fp32 results are refused then, because
+ * only constants are fp32. A graph whose constants would together be more than CC_FOLD_ALL_BYTES_MAX, or need
+ * more than CC_FOLD_TOTAL_MAX steps, is refused: a short text could ask for any amount of memory and time. A
+ * step takes the time of a multiplication, about; each element takes CC_FOLD_ELEMENT_STEPS in addition.
  */
-#define CC_FOLD_BYTES_MAX (256ull << 20)
-#define CC_FOLD_STEPS_MAX (1ull << 28)
-#define CC_FOLD_TOTAL_MAX (1ull << 34)
+#define CC_FOLD_BYTES_MAX     (256ull << 20)
+#define CC_FOLD_ALL_BYTES_MAX (1ull << 30)
+#define CC_FOLD_STEPS_MAX     (1ull << 28)
+#define CC_FOLD_ELEMENT_STEPS 16u
+#define CC_FOLD_TOTAL_MAX     (1ull << 32)
 int cc_eval_fold(struct cc_graph *graph, uint32_t number, bool *folded, struct base_error *error);
 
 #endif

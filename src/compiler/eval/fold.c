@@ -97,13 +97,14 @@ static int count_fold(struct cc_graph *graph, const struct cc_op *op, struct bas
 {
     graph->folded_bytes += graph->value[op->output].bytes;
     graph->folded_steps += steps_of(graph, op);
+    graph->folded_steps += CC_FOLD_ELEMENT_STEPS * cc_value_elements(&graph->value[op->output]);
     for (uint32_t i = 0; i < op->inputs; i++)
         graph->folded_steps += cc_value_elements(&graph->value[op->input[i]]);
-    if (graph->folded_bytes > CC_TENSOR_BYTES_MAX)
+    if (graph->folded_bytes > CC_FOLD_ALL_BYTES_MAX)
         return base_fail(error, EFBIG,
                          "%s `%.64s`: the results of operations on constants are more than the limit of %llu "
                          "bytes.",
-                         cc_op_name(op->kind), op->name, CC_TENSOR_BYTES_MAX);
+                         cc_op_name(op->kind), op->name, CC_FOLD_ALL_BYTES_MAX);
     if (graph->folded_steps > CC_FOLD_TOTAL_MAX)
         return base_fail(error, EFBIG,
                          "%s `%.64s`: the operations on constants need more than the limit of %llu steps.",
@@ -111,17 +112,35 @@ static int count_fold(struct cc_graph *graph, const struct cc_op *op, struct bas
     return 0;
 }
 
+/* What is too much for folding is left to the engine, if it can have the result. */
+static int leave(const struct cc_graph *graph, const struct cc_op *op, struct base_error *error)
+{
+    const struct cc_value *y = &graph->value[op->output];
+
+    if (y->type != CC_FP32)
+        return 0;
+    return base_fail(error, EFBIG,
+                     "%s `%.64s`: it makes a constant %s of constants, which takes %llu bytes and %llu "
+                     "multiplications, expected at most %llu and %llu.",
+                     cc_op_name(op->kind), op->name, cc_shape_text(y->type, y->rank, y->dim).text,
+                     (unsigned long long)y->bytes, (unsigned long long)steps_of(graph, op), CC_FOLD_BYTES_MAX,
+                     CC_FOLD_STEPS_MAX);
+}
+
 int cc_eval_fold(struct cc_graph *graph, uint32_t number, bool *folded, struct base_error *error)
 {
     struct cc_op *op = &graph->op[number];
     struct cc_value *y = &graph->value[op->output];
+    uint64_t elements = cc_value_elements(y);
     double *room = NULL;
     void *data;
     int status;
 
     *folded = false;
-    if (!is_constant(graph, op) || y->bytes > CC_FOLD_BYTES_MAX || steps_of(graph, op) > CC_FOLD_STEPS_MAX)
+    if (!is_constant(graph, op))
         return 0;
+    if (y->bytes > CC_FOLD_BYTES_MAX || steps_of(graph, op) > CC_FOLD_STEPS_MAX)
+        return leave(graph, op, error);
     if ((status = count_fold(graph, op, error)))
         return status;
     status = compute(graph, op, &room, error);
@@ -129,7 +148,7 @@ int cc_eval_fold(struct cc_graph *graph, uint32_t number, bool *folded, struct b
     if (!status && !data)
         status = base_fail(error, ENOMEM, "There is no memory to fold %s `%.64s`.", cc_op_name(op->kind),
                            op->name);
-    for (uint64_t i = 0; data && i < cc_value_elements(y); i++)
+    for (uint64_t i = 0; data && i < elements; i++)
         put(data, y->type, i, room[i]);
     base_free(room);
     if (status)

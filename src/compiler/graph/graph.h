@@ -82,7 +82,8 @@ enum cc_type { CC_FP16, CC_FP32, CC_INT32, CC_BOOL };
  * ARG_MAX and ARG_MIN: the index along `axis` of the largest or smallest element, of equal ones the first, or
  * with `reverse` the last; a NaN counts only where all are. TOPK: the size[0] largest elements along `axis`,
  * with `reverse` the smallest, in their order, of equal ones that of the lower index first; TOPK_INDICES:
- * their indices. The engine has none of these: they run on the host alone (compiler/fallback.h). Their int32
+ * their indices. GATHER_AT: GATHER of the first operand at computed int32 indices, the second; a negative one
+ * counts from the end, and one beyond the ends is the end. The engine has none of these: they run on the host alone (compiler/fallback.h). Their int32
  * results are the only integers that are computed when the network runs, with CAST to int32, which truncates;
  * layout operations and CAST take them.
  *
@@ -186,11 +187,12 @@ enum cc_type { CC_FP16, CC_FP32, CC_INT32, CC_BOOL };
     X(CONCAT, "concat", CC_INPUTS_LIST)    \
     X(STACK, "stack", CC_INPUTS_LIST)
 
-#define CC_OPS_HOST(X)             \
-    X(ARG_MAX, "reduce_argmax", 1) \
-    X(ARG_MIN, "reduce_argmin", 1) \
-    X(TOPK, "topk", 1)             \
-    X(TOPK_INDICES, "topk_indices", 1)
+#define CC_OPS_HOST(X)                 \
+    X(ARG_MAX, "reduce_argmax", 1)     \
+    X(ARG_MIN, "reduce_argmin", 1)     \
+    X(TOPK, "topk", 1)                 \
+    X(TOPK_INDICES, "topk_indices", 1) \
+    X(GATHER_AT, "gather_at", 2)
 
 #define CC_OPS(X)                                    \
     X(INPUT, "input", 0)                             \
@@ -339,7 +341,7 @@ struct cc_graph {
     uint32_t *output;
     uint32_t origins, origin_capacity;
     struct cc_origin *origin;
-    uint64_t folded_bytes, folded_steps; /* of all constants that were folded (eval/fold.c) */
+    uint64_t folded_bytes, folded_steps; /* of all constants that were made (eval/fold.c) */
 };
 
 struct cc_graph *cc_graph_create(void);

@@ -209,6 +209,7 @@ static cc_rule *const rules[CC_OP_COUNT] = {
     [CC_OP_ARG_MIN] = cc_rule_arg,
     [CC_OP_TOPK] = cc_rule_topk,
     [CC_OP_TOPK_INDICES] = cc_rule_topk,
+    [CC_OP_GATHER_AT] = cc_rule_gather_at,
 };
 
 bool cc_op_gives_bool(enum cc_op_kind kind)
@@ -218,7 +219,8 @@ bool cc_op_gives_bool(enum cc_op_kind kind)
 
 bool cc_op_is_host(enum cc_op_kind kind)
 {
-    return (unsigned)kind < CC_OP_COUNT && (rules[kind] == cc_rule_arg || rules[kind] == cc_rule_topk);
+    return (unsigned)kind < CC_OP_COUNT &&
+           (rules[kind] == cc_rule_arg || rules[kind] == cc_rule_topk || rules[kind] == cc_rule_gather_at);
 }
 
 /* Whether all operands are constants: its result has no place in the engine. */

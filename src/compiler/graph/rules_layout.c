@@ -355,25 +355,15 @@ int cc_rule_cumsum(const struct cc_graph *graph, const struct cc_op *op, struct 
     return cc_rule_float(op, x, error);
 }
 
-int cc_rule_gather(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,
-                   struct base_error *error)
+/* The axes of the indices replace `axis`. */
+static int gathered(const struct cc_op *op, const struct cc_value *x, const struct cc_value *indices,
+                    struct cc_shape *out, struct base_error *error)
 {
-    const struct cc_value *x = cc_rule_operand(graph, op, 0);
-    const struct cc_value *indices = op->a.indices ? &graph->value[op->a.indices - 1] : NULL;
-    const int32_t *index;
-
-    if (!indices || !indices->data || indices->type != CC_INT32)
-        return cc_rule_refuse(op, error, "its indices are not int32 constants");
     if (op->a.axis >= x->rank)
         return cc_rule_refuse(op, error, "axis %u reaches beyond rank %u", op->a.axis, x->rank);
     if (x->rank - 1 + indices->rank > CC_RANK_MAX)
         return cc_rule_refuse(op, error, "the result has rank %u, more than %u", x->rank - 1 + indices->rank,
                               CC_RANK_MAX);
-    index = indices->data;
-    for (size_t i = 0; i < indices->bytes / sizeof(*index); i++)
-        if (index[i] < 0 || (uint32_t)index[i] >= x->dim[op->a.axis])
-            return cc_rule_refuse(op, error, "index %d is outside axis %u of length %u", index[i], op->a.axis,
-                                  x->dim[op->a.axis]);
     *out = (struct cc_shape){.type = x->type};
     for (uint32_t i = 0; i < op->a.axis; i++)
         out->dim[out->rank++] = x->dim[i];
@@ -382,4 +372,35 @@ int cc_rule_gather(const struct cc_graph *graph, const struct cc_op *op, struct 
     for (uint32_t i = op->a.axis + 1; i < x->rank; i++)
         out->dim[out->rank++] = x->dim[i];
     return movable(op, x, error);
+}
+
+int cc_rule_gather_at(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,
+                      struct base_error *error)
+{
+    const struct cc_value *indices = cc_rule_operand(graph, op, 1);
+
+    if (indices->type != CC_INT32)
+        return cc_rule_refuse(op, error, "its indices are %s, expected int32", cc_type_name(indices->type));
+    return gathered(op, cc_rule_operand(graph, op, 0), indices, out, error);
+}
+
+int cc_rule_gather(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,
+                   struct base_error *error)
+{
+    const struct cc_value *x = cc_rule_operand(graph, op, 0);
+    const struct cc_value *indices = op->a.indices ? &graph->value[op->a.indices - 1] : NULL;
+    const int32_t *index;
+    int status;
+
+    if (!indices || !indices->data || indices->type != CC_INT32)
+        return cc_rule_refuse(op, error, "its indices are not int32 constants");
+    status = gathered(op, x, indices, out, error);
+    if (status)
+        return status;
+    index = indices->data;
+    for (size_t i = 0; i < indices->bytes / sizeof(*index); i++)
+        if (index[i] < 0 || (uint32_t)index[i] >= x->dim[op->a.axis])
+            return cc_rule_refuse(op, error, "index %d is outside axis %u of length %u", index[i], op->a.axis,
+                                  x->dim[op->a.axis]);
+    return 0;
 }

@@ -171,6 +171,10 @@ static const struct operation {
     {"cumsum", CC_OP_CUMSUM, cc_mil_take_cumsum, {"x", "axis", "exclusive", "reverse"}},
     {"reduce_argmax", CC_OP_ARG_MAX, cc_mil_take_arg, {"x", "axis", "keep_dims", "output_dtype"}},
     {"reduce_argmin", CC_OP_ARG_MIN, cc_mil_take_arg, {"x", "axis", "keep_dims", "output_dtype"}},
+    {"topk",
+     CC_OP_TOPK,
+     cc_mil_take_topk,
+     {"x", "k", "axis", "ascending", "sort", "return_indices", "output_indices_dtype"}},
     {"crop", CC_OP_SLICE_BY_SIZE, cc_mil_take_crop, {"x", "crop_height", "crop_width"}},
     {"flatten2d", CC_OP_RESHAPE, cc_mil_take_flatten2d, {"x", "axis"}},
     {"sliding_windows", CC_OP_GATHER, cc_mil_take_windows, {"x", "axis", "size", "stride"}},
@@ -226,7 +230,7 @@ bool cc_mil_op_known(const struct cc_mil_token *name)
 
 bool cc_mil_op_splits(const struct cc_mil_token *name)
 {
-    return same(name, "split") || cc_mil_op_has_blocks(name);
+    return same(name, "split") || same(name, "topk") || cc_mil_op_has_blocks(name);
 }
 
 bool cc_mil_op_has_blocks(const struct cc_mil_token *name)
@@ -482,6 +486,25 @@ static int build_split(struct cc_mil *mil, struct cc_mil_call *call, const struc
     return status;
 }
 
+/* An operation per result: the elements, and their indices. */
+static int build_topk(struct cc_mil *mil, struct cc_mil_call *call, const struct operation *operation,
+                      struct cc_mil_draft *draft)
+{
+    int status = 0;
+
+    if (call->results > 2)
+        return cc_mil_fail(mil, &call->operation, EINVAL,
+                           "topk gives 2 results, but %u names are before `=`.", call->results);
+    for (unsigned i = 0; i < call->results && !status; i++) {
+        turn_to_result(call, i);
+        draft->kind = i ? CC_OP_TOPK_INDICES : CC_OP_TOPK;
+        status = check_type(mil, call, operation, draft);
+        if (!status)
+            status = build_op(mil, call, draft);
+    }
+    return status;
+}
+
 /* A node of the source: the call by its own name, or that of its first result. */
 static int add_origin(struct cc_mil *mil, const struct cc_mil_call *call, const char *kind)
 {
@@ -508,6 +531,8 @@ int cc_mil_op_build(struct cc_mil *mil, struct cc_mil_call *call)
         return status;
     if (draft.parts)
         return build_split(mil, call, operation, &draft);
+    if (draft.kind == CC_OP_TOPK)
+        return build_topk(mil, call, operation, &draft);
     if ((status = check_type(mil, call, operation, &draft)))
         return status;
     return draft.alias ? build_alias(mil, call, draft.input[0]) : build_op(mil, call, &draft);

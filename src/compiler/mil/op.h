@@ -32,7 +32,7 @@ cc_mil_taker cc_mil_take_conv, cc_mil_take_conv_transpose, cc_mil_take_pool, cc_
 cc_mil_taker cc_mil_take_linear, cc_mil_take_matmul;
 /* op_reduce.c */
 cc_mil_taker cc_mil_take_reduce, cc_mil_take_softmax, cc_mil_take_l2_norm, cc_mil_take_layer_norm,
-    cc_mil_take_instance_norm, cc_mil_take_batch_norm, cc_mil_take_arg;
+    cc_mil_take_instance_norm, cc_mil_take_batch_norm, cc_mil_take_arg, cc_mil_take_topk;
 /* op_layout.c */
 cc_mil_taker cc_mil_take_transpose, cc_mil_take_reshape, cc_mil_take_expand_dims, cc_mil_take_squeeze,
     cc_mil_take_slice_by_index, cc_mil_take_slice_by_size, cc_mil_take_tile, cc_mil_take_concat,

@@ -2,8 +2,8 @@
 /*
  * Compressed weights: each call becomes a dense constant of the type of its scale or table. Operands are
  * checked to fit each other before memory is taken; elements are computed in double precision and rounded
- * once. With `shape`, indices and masks are packed bits in a list of uint8 (the operators of iOS 16); without,
- * they are tensors of small whole numbers (iOS 18).
+ * once. With `shape`, indices and masks are packed bits in a list of uint8 (the operators of iOS 16); without
+ * it they are tensors of small whole numbers (iOS 18).
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -70,7 +70,7 @@ static int dim_of(const struct cc_onnx *reader, const CcPort *port, uint32_t i,
         option_text(port, option, sizeof(option));
         return base_fail(error, EINVAL,
                          "Input `%.64s`: axis %u has no fixed length%s%.32s%s; shapes are static on this "
-                         "engine. Give it: %s",
+                         "engine. Give it with `%s`.",
                          port->name, i, symbol ? " (`" : "", symbol ? dim->symbol : "", symbol ? "`)" : "",
                          option);
     }
@@ -94,7 +94,7 @@ static int input_shape(const struct cc_onnx *reader, const CcPort *port, const s
     if (!shape && !given) {
         option_text(port, option, sizeof(option));
         return base_fail(error, EINVAL,
-                         "Input `%.64s` has no shape; shapes are static on this engine. Give it: %s",
+                         "Input `%.64s` has no shape; shapes are static on this engine. Give it with `%s`.",
                          port->name, option);
     }
     *rank = shape ? (uint32_t)(shape->n_dim < UINT32_MAX ? shape->n_dim : UINT32_MAX) : given_rank;
@@ -102,7 +102,7 @@ static int input_shape(const struct cc_onnx *reader, const CcPort *port, const s
         return base_fail(error, EINVAL, "Input `%.64s` has rank %u, more than %u.", port->name, *rank,
                          CC_RANK_MAX);
     if (given && given_rank != *rank)
-        return base_fail(error, EINVAL, "Input `%.64s` was given %u axes, and the model says %u.", port->name,
+        return base_fail(error, EINVAL, "Input `%.64s` was given rank %u, and the model says %u.", port->name,
                          given_rank, *rank);
     for (uint32_t i = 0; i < *rank && !status; i++)
         status = dim_of(reader, port, i, binding, &dims[i]);

@@ -52,6 +52,8 @@ static void tensor_constant(const struct cc_onnx_node *n, const CcTensor *tensor
         cc_build_refuse(n->b, "%s", why.text);
     } else if (elements == 0 && cc_onnx_type(tensor->data_type, &type)) {
         cc_onnx_result_empty(n, 0, type, rank, dims);
+    } else if (n->reader->depth && cc_onnx_made(n->reader, 4 * elements)) {
+        return;
     } else if (cc_onnx_tensor_data(tensor, n->reader->folder, &type, &data, &why)) {
         cc_build_refuse(n->b, "%s", why.text);
     } else {
@@ -87,16 +89,20 @@ static void filled(const struct cc_onnx_node *n, enum cc_type type, uint32_t ran
 {
     size_t size = cc_type_bytes(type), bytes = cc_shape_bytes(type, rank, dims);
     uint8_t *data;
+    bool zero;
 
     if (n->b->status)
         return;
     if (rank > CC_RANK_MAX || bytes == 0 || bytes > CC_FOLD_BYTES_MAX) {
-        cc_build_refuse(n->b, "a constant of %zu bytes and rank %u, expected at most %llu bytes and rank %u",
-                        bytes, rank, CC_FOLD_BYTES_MAX, CC_RANK_MAX);
+        cc_build_refuse(n->b, "a constant of rank %u that has more than %llu bytes or rank %u", rank,
+                        CC_FOLD_BYTES_MAX, CC_RANK_MAX);
         return;
     }
+    if (cc_onnx_made(n->reader, bytes))
+        return;
     data = base_alloc(bytes);
-    for (size_t i = 0; data && i < bytes; i += size)
+    zero = data && !memcmp(data, element, size); /* the memory is zeros */
+    for (size_t i = 0; data && !zero && i < bytes; i += size)
         memcpy(data + i, element, size);
     cc_onnx_result(n, 0, cc_build_const(n->b, type, rank, dims, data));
 }
@@ -208,6 +214,8 @@ void cc_onnx_op_range(const struct cc_onnx_node *n, enum cc_op_kind kind)
         cc_onnx_result_empty(n, 0, type, 1, &length);
         return;
     }
+    if (cc_onnx_made(n->reader, 4ull * length))
+        return;
     data = base_alloc_array(length, 4);
     for (uint32_t i = 0; data && i < length; i++) {
         if (type == CC_FP32)
@@ -231,6 +239,8 @@ static void *zeros(const struct cc_onnx_node *n, enum cc_type type, uint32_t ran
                         CC_FOLD_BYTES_MAX, CC_RANK_MAX);
         return NULL;
     }
+    if (cc_onnx_made(n->reader, bytes))
+        return NULL;
     data = base_alloc(bytes);
     if (!data)
         cc_onnx_no_memory(n->reader);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "compiler/eval/eval.h"
 #include "compiler/half.h"
 #include "compiler/onnx/reader.h"
 #include "compiler/onnx/tensor.h"
@@ -42,6 +43,21 @@ bool cc_onnx_lookup(struct cc_onnx *reader, const char *name, struct cc_onnx_val
     return true;
 }
 
+int cc_onnx_made(struct cc_onnx *reader, uint64_t bytes)
+{
+    struct cc_build *b = &reader->build;
+
+    if (b->status)
+        return b->status;
+    b->graph->folded_bytes += bytes;
+    return b->graph->folded_bytes <= CC_FOLD_ALL_BYTES_MAX
+               ? 0
+               : cc_build_refuse(b,
+                                 "the constants that nodes make, or that are read more than once, are "
+                                 "more than the limit of %llu bytes",
+                                 CC_FOLD_ALL_BYTES_MAX);
+}
+
 int cc_onnx_settle(struct cc_onnx *reader, const char *name, struct cc_onnx_value *value)
 {
     struct cc_build *b = &reader->build;
@@ -57,6 +73,8 @@ int cc_onnx_settle(struct cc_onnx *reader, const char *name, struct cc_onnx_valu
     if (cc_onnx_tensor_shape(value->tensor, CC_RANK_MAX, &rank, dims, &elements, &why) ||
         cc_onnx_tensor_data(value->tensor, reader->folder, &type, &data, &why))
         return cc_build_refuse(b, "tensor `%.64s`: %s", name, why.text);
+    if (reader->depth)
+        cc_onnx_made(reader, cc_shape_bytes(type, rank, dims));
     made = cc_build_const(b, type, rank, dims, data);
     if (b->status)
         return b->status;
@@ -174,6 +192,16 @@ static float *floats_of(const void *data, enum cc_type type, size_t elements)
     return copy;
 }
 
+/* A tensor of the file that several nodes read has a copy for each; the first one is not counted. */
+static void count_copy(const struct cc_onnx_node *n, uint32_t i, uint64_t elements)
+{
+    struct cc_onnx_value *found = cc_onnx_names_find(n->reader->names, n->proto->input[i]);
+
+    if (found->read)
+        cc_onnx_made(n->reader, elements * sizeof(float));
+    found->read = true;
+}
+
 float *cc_onnx_floats(const struct cc_onnx_node *n, uint32_t i, uint32_t *rank, uint32_t dims[CC_RANK_MAX])
 {
     struct base_error why = {{0}};
@@ -192,6 +220,7 @@ float *cc_onnx_floats(const struct cc_onnx_node *n, uint32_t i, uint32_t *rank, 
             cc_build_refuse(n->b, "tensor `%.64s`: %s", n->proto->input[i], why.text);
             return NULL;
         }
+        count_copy(n, i, elements);
         if (type == CC_FP32)
             return data;
         copy = floats_of(data, type, elements);
@@ -202,6 +231,7 @@ float *cc_onnx_floats(const struct cc_onnx_node *n, uint32_t i, uint32_t *rank, 
             return NULL;
         *rank = value->rank;
         memcpy(dims, value->dim, sizeof(value->dim));
+        cc_onnx_made(n->reader, cc_value_elements(value) * sizeof(*copy));
         copy = floats_of(value->data, value->type, cc_value_elements(value));
     }
     if (!copy)

@@ -11,6 +11,10 @@
 #include "compiler/pass/compose.h"
 #include "compiler/pass/window.h"
 
+enum {
+    LRN_CHANNELS_MAX = 4096 /* of a band matrix, which has their square; chosen */
+};
+
 /* sqrt(n) sqrt(mean of squares): the mean does not overflow where its squares do not. */
 static void l2_pool(struct cc_rewrite *r, const struct cc_op *op, bool *done)
 {
@@ -86,6 +90,11 @@ static void local_response_norm(struct cc_rewrite *r, const struct cc_op *op, bo
     *done = true;
     if (op->a.alpha < 0) {
         cc_build_refuse(b, "alpha is %g, expected at least 0", (double)op->a.alpha);
+        return;
+    }
+    if (v->dim[1] > LRN_CHANNELS_MAX) {
+        cc_build_refuse(b, "x has %u channels, expected at most %u: the sum is a product with a matrix",
+                        v->dim[1], LRN_CHANNELS_MAX);
         return;
     }
     x = cc_rewrite_value(r, op->input[0]);

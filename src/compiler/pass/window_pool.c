@@ -208,12 +208,12 @@ static uint32_t counted(const struct pool *p, unsigned axis, uint32_t i)
     const struct cc_attributes *a = &p->op->a;
     int64_t low = a->exclude_padding ? 0 : -(int64_t)a->pad[2 * axis];
     int64_t high = (int64_t)p->in[axis] + (a->exclude_padding ? 0 : a->pad[2 * axis + 1]);
-    int64_t at = (int64_t)a->stride[axis] * i - a->pad[2 * axis];
-    uint32_t count = 0;
+    int64_t at = (int64_t)a->stride[axis] * i - a->pad[2 * axis], step = a->dilation[axis];
+    int64_t first = at < low ? (low - at + step - 1) / step : 0;
+    int64_t end = at < high ? (high - at + step - 1) / step : 0;
 
-    for (uint32_t tap = 0; tap < a->kernel[axis]; tap++, at += a->dilation[axis])
-        count += at >= low && at < high;
-    return count;
+    end = end < a->kernel[axis] ? end : a->kernel[axis];
+    return end > first ? (uint32_t)(end - first) : 0;
 }
 
 /* The whole window's elements over those that count, at each place; *any is whether any is not 1. */

@@ -32,9 +32,13 @@ struct filling {
     const struct cc_program *program;
 };
 
+static const struct pr_cost_model *const models[CC_ESTIMATES] = {&pr_cost_m1, &pr_cost_m1_max};
+
 int cc_placement_begin(struct cc_placement *placement)
 {
     placement->tally = base_alloc_array(placement->rows ? placement->rows : 1, sizeof(*placement->tally));
+    for (unsigned i = 0; i < CC_ESTIMATES; i++)
+        placement->estimate[i].machine = models[i]->machine;
     return placement->tally ? 0 : -ENOMEM;
 }
 
@@ -312,14 +316,12 @@ static void explain(struct cc_placement *p, struct cc_row *row, const struct cc_
 /* Adds to the estimates; the costs of the last machine are left in `ns`. */
 static int sum_up(struct filling *f, uint64_t *ns, struct base_error *error)
 {
-    static const struct pr_cost_model *const models[CC_ESTIMATES] = {&pr_cost_m1, &pr_cost_m1_max};
     int status = 0;
 
     for (unsigned i = 0; i < CC_ESTIMATES && !status; i++) {
         struct cc_estimate *estimate = &f->p->estimate[i];
 
         status = cc_cost_records(f->program, models[i], ns, error);
-        estimate->machine = models[i]->machine;
         estimate->dispatch_ns += PR_TIMING_CALL_US * 1000 - PR_TIMING_NETWORK_NS;
         for (uint32_t k = 0; k < f->program->records && !status; k++)
             estimate->engine_ns += ns[k];

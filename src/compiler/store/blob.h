@@ -38,6 +38,12 @@
     X(int32, 14, 32)     \
     X(uint32, 15, 32)
 
+enum cc_blob_code {
+#define X(type, code, bits) CC_BLOB_CODE_##type = code,
+    CC_BLOB_TYPES(X)
+#undef X
+};
+
 /* Bits of an element in a file; 0: files do not have the type. */
 unsigned cc_blob_bits(const char *type);
 

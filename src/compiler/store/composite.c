@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "compiler/graph/graph.h"
 #include "compiler/host.h"
 #include "compiler/store/files.h"
 #include "compiler/store/manifest.h"

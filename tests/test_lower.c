@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "lower_machine.h"
 
 /* Some axes of length 1, leading axes left away. */
@@ -502,7 +503,29 @@ static void constants_are_folded(void **state)
     gr_open(&g, 6, GR_WHOLE);
     gr_output(&g, gr_relu(&g, gr_input(&g, "x", CC_FP16, GR(4))));
     gr_output(&g, gr_binary(&g, CC_OP_ADD, gr_const(&g, GR(4)), gr_const(&g, GR(4))));
+    gr_output(&g, gr_cast(&g, gr_const(&g, GR(3)), CC_FP32));
     gr_check(&g, &client);
+    gr_close(&g);
+}
+
+/* An fp32 constant is rounded once, also where it is an output. */
+static void fp32_constants_are_outputs(void **state)
+{
+    static const float numbers[3] = {0.5f, -3, 1 + 0x1p-20f};
+    uint16_t x[4] = {0}, y[4], z[3];
+    struct gr g;
+    void *data;
+
+    (void)state;
+    gr_open(&g, 7, GR_WHOLE);
+    gr_output(&g, gr_relu(&g, gr_input(&g, "x", CC_FP16, GR(4))));
+    data = base_alloc(sizeof(numbers));
+    memcpy(data, numbers, sizeof(numbers));
+    gr_output(&g, (uint32_t)cc_graph_add_const(g.graph, "k", CC_FP32, 1, (uint32_t[]){3}, data));
+    gr_run(&g, &client, (const uint16_t *[]){x}, (uint16_t *[]){y, z});
+    assert_int_equal(z[0], 0x3800);
+    assert_int_equal(z[1], 0xc200);
+    assert_int_equal(z[2], 0x3c00);
     gr_close(&g);
 }
 
@@ -621,6 +644,7 @@ int main(void)
         cmocka_unit_test(many_constants_are_shared),
         cmocka_unit_test(refusals_name_the_rule),
         cmocka_unit_test(constants_are_folded),
+        cmocka_unit_test(fp32_constants_are_outputs),
         cmocka_unit_test(fp32_does_not_pass_unchanged),
         cmocka_unit_test(bad_payloads_are_refused),
     };

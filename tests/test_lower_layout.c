@@ -453,6 +453,65 @@ static void long_reshapes(void **state)
     end(&t, cc_build_reshape(&t.b, t.x, 2, (uint32_t[]){1033, 1031}));
 }
 
+/* Axes that are longer than what a descriptor takes of W, H or C: the operations are cut. */
+static void long_axes(void **state)
+{
+    static const struct gr_shape shapes[] = {
+        {3, {1, 17640, 4}}, {4, {1, 2, 1, 16390}},    {4, {1, 65540, 1, 2}},
+        {2, {2, 65540}},    {5, {1, 16390, 1, 2, 2}},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        const struct cc_attributes repeat = {.reps = {2, 1, 1, 1, 1}}, last = {.axis = shapes[i].rank - 1};
+        uint32_t perm[CC_RANK_MAX], two[2], y;
+        struct trial t;
+
+        begin(&t, 2400 + i, shapes[i]);
+        for (uint32_t axis = 0; axis < shapes[i].rank; axis++)
+            perm[axis] = shapes[i].rank - 1 - axis;
+        y = cc_build_op(&t.b, CC_OP_RELU, 1, &t.x, NULL);
+        two[0] = t.x;
+        two[1] = y;
+        y = cc_build_op(&t.b, CC_OP_SUB, 2, two, NULL);
+        y = cc_build_op(&t.b, CC_OP_CONCAT, 2, (uint32_t[]){t.x, y}, &last);
+        end(&t, cc_build_transpose(&t.b, y, perm));
+        begin(&t, 2500 + i, shapes[i]);
+        end(&t, cc_build_op(&t.b, CC_OP_TILE, 1, &t.x, &repeat));
+    }
+}
+
+/* Windows over such axes are computed in pieces, with the padding of the whole. */
+static void long_windows(void **state)
+{
+    static const struct {
+        enum cc_op_kind kind;
+        uint32_t h, w, kernel[2], stride[2], pad[4];
+    } cases[] = {
+        {CC_OP_CONV, 1, 16385, {1, 3}, {1, 1}, {0, 0, 1, 1}},
+        {CC_OP_CONV, 32800, 2, {5, 2}, {2, 1}, {2, 3, 0, 1}},
+        {CC_OP_CONV, 1, 40000, {1, 10}, {1, 5}, {0, 0, 0, 0}},
+        {CC_OP_MAX_POOL, 1, 33000, {1, 3}, {1, 2}, {0, 0, 1, 1}},
+        {CC_OP_AVG_POOL, 16400, 1, {4, 1}, {1, 1}, {2, 1, 0, 0}},
+        {CC_OP_AVG_POOL, 1, 32768, {1, 32768}, {1, 1}, {0, 0, 0, 0}},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct cc_attributes a = {.dilation = {1, 1}, .groups = 1};
+        struct trial t;
+
+        begin(&t, 2600 + i, GR(1, 2, cases[i].h, cases[i].w));
+        memcpy(a.stride, cases[i].stride, sizeof(cases[i].stride));
+        memcpy(a.pad, cases[i].pad, sizeof(cases[i].pad));
+        if (cases[i].kind == CC_OP_CONV)
+            a.weight = gr_const(&t.g, GR(2, 2, cases[i].kernel[0], cases[i].kernel[1])) + 1;
+        else
+            memcpy(a.kernel, cases[i].kernel, sizeof(cases[i].kernel));
+        end(&t, cc_build_op(&t.b, cases[i].kind, 1, &t.x, &a));
+    }
+}
+
 /* Zeros before a convolution cost nothing: the same records as without them. */
 static void padding_of_a_convolution(void **state)
 {
@@ -496,6 +555,8 @@ int main(void)
         cmocka_unit_test(norms),
         cmocka_unit_test(aliases),
         cmocka_unit_test(long_reshapes),
+        cmocka_unit_test(long_axes),
+        cmocka_unit_test(long_windows),
         cmocka_unit_test(padding_of_a_convolution),
     };
 

@@ -196,9 +196,9 @@ static void copies(void **state)
     assert_numbers(last(graph)->a.reps, "2 1 3 1");
     cc_graph_destroy(graph);
     refused(call("2, 4, 18, 8", "tile(x = a, reps = tensor<int32, [4]>([2, 1, 0, 1]))"), ERANGE,
-            "reps has 0, expected 1 to 65536");
-    refused(call("2, 4, 18, 8", "tile(x = a, reps = tensor<int32, [4]>([1, 65536, 1, 1]))"), EINVAL,
-            "axis 1 of length 4 65536 times, expected 1 to 65536 elements");
+            "reps has 0, expected 1 to 1048576");
+    refused(call("2, 4, 18, 8", "tile(x = a, reps = tensor<int32, [4]>([1, 1048576, 1, 1]))"), EINVAL,
+            "axis 1 of length 4 1048576 times, expected 1 to 1048576 elements");
     refused(call("2, 4, 18, 8", "tile(x = a, reps = tensor<int32, [3]>([2, 1, 3]))"), EINVAL,
             "expected 4 numbers");
 

@@ -284,7 +284,7 @@ static void test_large_results(void **state)
     onnxrig_refused(&r, "ConstantOfShape `c`: a constant of");
     onnxrig_end(&r);
     g = begin(&r, ONNXRIG_DIMS(2));
-    onnxrig_ints(&r, "shape", ONNXRIG_DIMS(2), (const int64_t[]){1 << 20, 2});
+    onnxrig_ints(&r, "shape", ONNXRIG_DIMS(2), (const int64_t[]){(1 << 20) + 1, 2});
     onnxrig_node(&r, g, "Expand", "x shape", "y");
     onnxrig_refused(&r, "y");
     onnxrig_end(&r);

@@ -125,7 +125,8 @@ const char *cc_operator_rule(unsigned number, char *text, size_t capacity)
         snprintf(
             text, capacity,
             "A tensor has 1 to %u axes of at most %u elements. A descriptor takes W and H up to %u and C up "
-            "to %u: longer axes are cut, except those of windows and products.",
+            "to %u: an operation over a longer axis is cut, except an instance norm and the inner axis of a "
+            "product.",
             CC_RANK_MAX, CC_AXIS_MAX, PR_WIDTH_MAX, PR_CHANNELS_MAX);
         return text;
     case 1:

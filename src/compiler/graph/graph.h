@@ -20,9 +20,9 @@
 #define CC_NESTED_MAX     16u   /* graphs, functions and blocks in each other */
 
 /*
- * The last axes of a tensor of rank 3 to 5 are C, H and W. What one descriptor of the M1 engine (H13) takes,
- * PR_WIDTH_MAX of W and H and PR_CHANNELS_MAX of C, is the limit of a window and of a product; every other
- * operation is cut where an axis is longer. Constants have no axis limits.
+ * The last axes of a tensor of rank 3 to 5 are C, H and W. One descriptor of the M1 engine (H13) takes
+ * PR_WIDTH_MAX of W and H and PR_CHANNELS_MAX of C; an operation is cut where an axis is longer, and refused
+ * where that cannot be done. Constants have no axis limits.
  */
 /* Chosen: the axis of a tensor; the priors of a detector, ten seconds of sound. 64 pieces of PR_WIDTH_MAX. */
 #define CC_AXIS_MAX         (1u << 20)

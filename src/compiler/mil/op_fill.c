@@ -124,9 +124,9 @@ int cc_mil_take_range(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mi
         (status = cc_mil_number(mil, call, "step", &step)))
         return status;
     count = ceil(((double)end - (double)start) / (double)step);
-    if (!(count >= 1) || count > PR_CHANNELS_MAX)
+    if (!(count >= 1) || count > CC_AXIS_MAX)
         return cc_mil_wrong(mil, call, "end", ERANGE, "gives %g elements, expected 1 to %u", count,
-                            PR_CHANNELS_MAX);
+                            CC_AXIS_MAX);
     type.dim[0] = (uint32_t)count;
     if ((status = cc_mil_declared(mil, call, &type)))
         return status;

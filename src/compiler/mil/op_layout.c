@@ -294,7 +294,7 @@ int cc_mil_take_tile(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil
 
     if (status || (status = cc_mil_need(mil, call, "reps")))
         return status;
-    return cc_mil_ints(mil, call, "reps", cc_mil_first(mil, draft)->rank, 1, PR_CHANNELS_MAX, draft->a.reps);
+    return cc_mil_ints(mil, call, "reps", cc_mil_first(mil, draft)->rank, 1, CC_AXIS_MAX, draft->a.reps);
 }
 
 /* The first element of each, then the second of each: a stack behind the axis, whose two axes are one. */

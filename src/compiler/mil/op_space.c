@@ -51,9 +51,9 @@ int cc_mil_take_pad(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_
     for (uint32_t i = 0; i < count; i++) {
         uint32_t axis = rank - count / 2 + i / 2;
 
-        if (pad[i] < 0 || (uint32_t)pad[i] > PR_CHANNELS_MAX)
+        if (pad[i] < 0 || (uint32_t)pad[i] > CC_AXIS_MAX)
             return cc_mil_wrong(mil, call, "pad", ERANGE, "has %" PRId32 ", expected 0 to %u", pad[i],
-                                PR_CHANNELS_MAX);
+                                CC_AXIS_MAX);
         (i % 2 ? draft->a.end : draft->a.begin)[axis] = (uint32_t)pad[i];
     }
     draft->a.pad_mode = (enum cc_pad)mode;
@@ -86,7 +86,7 @@ static int take_factor(struct cc_mil *mil, struct cc_mil_call *call, const char 
     if (status)
         return status;
     if (!(factor > 0) || !(floorf((float)length * factor) >= 1) ||
-        !((float)length * factor <= (float)PR_CHANNELS_MAX))
+        !((float)length * factor <= (float)CC_AXIS_MAX))
         return cc_mil_wrong(mil, call, name, ERANGE, "is %g for a length of %u", (double)factor, length);
     *size = (uint32_t)((double)length * (double)factor);
     *scale = factor == floorf(factor) ? 0 : factor;
@@ -159,9 +159,9 @@ static int take_target(struct cc_mil *mil, struct cc_mil_call *call, struct cc_m
 
     if (status || (status = cc_mil_need(mil, call, "target_size_height")) ||
         (status = cc_mil_need(mil, call, "target_size_width")) ||
-        (status = cc_mil_ints(mil, call, "target_size_height", 1, 1, PR_CHANNELS_MAX, &draft->a.size[0])))
+        (status = cc_mil_ints(mil, call, "target_size_height", 1, 1, CC_AXIS_MAX, &draft->a.size[0])))
         return status;
-    return cc_mil_ints(mil, call, "target_size_width", 1, 1, PR_CHANNELS_MAX, &draft->a.size[1]);
+    return cc_mil_ints(mil, call, "target_size_width", 1, 1, CC_AXIS_MAX, &draft->a.size[1]);
 }
 
 int cc_mil_take_resize_nearest(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
@@ -203,9 +203,9 @@ int cc_mil_take_resize(struct cc_mil *mil, struct cc_mil_call *call, struct cc_m
     for (uint32_t i = 0; i < resized; i++) {
         int32_t length = shape[count - resized + i];
 
-        if (length < 0 || (uint32_t)length > PR_CHANNELS_MAX)
+        if (length < 0 || (uint32_t)length > CC_AXIS_MAX)
             return cc_mil_wrong(mil, call, "shape", ERANGE, "has %" PRId32 ", expected 0 to %u", length,
-                                PR_CHANNELS_MAX);
+                                CC_AXIS_MAX);
         if (length)
             draft->a.size[2 - resized + i] = (uint32_t)length;
     }
@@ -366,7 +366,7 @@ int cc_mil_take_crop(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil
         uint32_t cut[2], axis = x->rank - 2 + i;
 
         if ((status = cc_mil_need(mil, call, names[i])) ||
-            (status = cc_mil_ints(mil, call, names[i], 2, 0, PR_CHANNELS_MAX, cut)))
+            (status = cc_mil_ints(mil, call, names[i], 2, 0, CC_AXIS_MAX, cut)))
             return status;
         if (cut[0] + cut[1] >= dim[i])
             return cc_mil_wrong(mil, call, names[i], EINVAL, "leaves nothing of an axis of length %u",
@@ -408,16 +408,16 @@ int cc_mil_take_windows(struct cc_mil *mil, struct cc_mil_call *call, struct cc_
 
     if (status || (status = cc_mil_axis(mil, call, "axis", cc_mil_first(mil, draft)->rank, &draft->a.axis)) ||
         (status = cc_mil_need(mil, call, "size")) ||
-        (status = cc_mil_ints(mil, call, "size", 1, 1, PR_CHANNELS_MAX, &size)) ||
-        (status = cc_mil_ints(mil, call, "stride", 1, 1, PR_CHANNELS_MAX, &stride)))
+        (status = cc_mil_ints(mil, call, "size", 1, 1, CC_AXIS_MAX, &size)) ||
+        (status = cc_mil_ints(mil, call, "stride", 1, 1, CC_AXIS_MAX, &stride)))
         return status;
     length = cc_mil_first(mil, draft)->dim[draft->a.axis];
     if (size > length)
         return cc_mil_wrong(mil, call, "size", ERANGE, "is %u for an axis of length %u", size, length);
     count = (length - size) / stride + 1;
-    if ((uint64_t)count * size > PR_CHANNELS_MAX)
+    if ((uint64_t)count * size > CC_AXIS_MAX)
         return cc_mil_wrong(mil, call, "size", ERANGE, "gives %u windows of %u, more than %u elements", count,
-                            size, PR_CHANNELS_MAX);
+                            size, CC_AXIS_MAX);
     index = base_alloc_array((size_t)count * size, sizeof(*index));
     for (uint32_t i = 0; index && i < count * size; i++)
         index[i] = (int32_t)(i / size * stride + i % size);

@@ -169,13 +169,10 @@ static void prelu(struct cc_rewrite *r, const struct cc_op *op, bool *done)
 
 void cc_compose_window(struct cc_rewrite *r, const struct cc_op *op, bool *done)
 {
-    static cc_rewrite_op *const kinds[] = {cc_window_conv,
-                                           cc_window_conv_transpose,
-                                           cc_window_max_pool,
-                                           cc_window_avg_pool,
-                                           l2_pool,
-                                           local_response_norm,
-                                           prelu};
+    static cc_rewrite_op *const kinds[] = {cc_window_conv,      cc_window_conv_transpose,
+                                           cc_window_max_pool,  cc_window_avg_pool,
+                                           cc_window_long,      l2_pool,
+                                           local_response_norm, prelu};
 
     for (unsigned i = 0; i < BASE_COUNT_OF(kinds) && !*done && !r->to.status; i++)
         kinds[i](r, op, done);

@@ -12,6 +12,8 @@
 /* A convolution whose weights are an operand. */
 void cc_window_conv_runtime(struct cc_rewrite *r, const struct cc_op *op);
 cc_rewrite_op cc_window_conv, cc_window_conv_transpose, cc_window_max_pool, cc_window_avg_pool;
+/* Axes that are longer than a descriptor takes; after the others. */
+cc_rewrite_op cc_window_long;
 
 /* The axes of a window: H and W. */
 enum { CC_WINDOW_AXES = 2 };

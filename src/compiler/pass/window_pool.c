@@ -289,7 +289,7 @@ void cc_window_avg_pool(struct cc_rewrite *r, const struct cc_op *op, bool *done
     *done = true;
     if (op->a.exclude_padding || op->a.ceil) {
         average_counted(&p);
-    } else if (covers(&p, 0) && covers(&p, 1)) {
+    } else if (covers(&p, 0) && covers(&p, 1) && p.in[0] <= PR_HEIGHT_MAX && p.in[1] <= PR_WIDTH_MAX) {
         *done = false; /* the lowering has a form for it */
     } else if (within_limits(&p.a) && pads_within_limit(&p.a)) {
         *done = false;

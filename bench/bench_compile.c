@@ -57,7 +57,7 @@ static void write_weights(unsigned count, size_t numbers)
         fwrite(head, 1, sizeof(head), file);
     for (unsigned i = 0; file && row && i < count; i++) {
         uint64_t bytes = numbers * 2;
-        uint32_t blob[CC_BLOB_HEADER / 4] = {CC_BLOB_MAGIC, CC_BLOB_FP16, (uint32_t)bytes};
+        uint32_t blob[CC_BLOB_HEADER / 4] = {CC_BLOB_MAGIC, CC_BLOB_CODE_fp16, (uint32_t)bytes};
 
         blob[4] = (uint32_t)(at + CC_BLOB_HEADER);
         for (size_t k = 0; k < numbers; k++) {

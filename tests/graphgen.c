@@ -538,7 +538,8 @@ static void use(struct generator *r, uint32_t first)
 static bool try_op(struct generator *r)
 {
     uint32_t first = r->b.graph->ops, value;
-    enum cc_op_kind kind = (enum cc_op_kind)between(r, CC_OP_CAST, CC_OP_COUNT - 1);
+    /* Those of the host are the last ones; the engine has none of them. */
+    enum cc_op_kind kind = (enum cc_op_kind)between(r, CC_OP_CAST, CC_OP_ARG_MAX - 1);
     bool moderate;
 
     r->b.name = cc_op_name(kind);

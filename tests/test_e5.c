@@ -229,7 +229,7 @@ static void records_are_checked(void **state)
     } while (0)
     REFUSED(0, r.kind = 0, "kind");
     REFUSED(0, r.kind = 10, "kind");
-    REFUSED(0, r.flags |= 0x400, "flags");
+    REFUSED(0, r.flags |= 0x800, "flags");
     REFUSED(0, r.flags |= PR_E5_ABS, "flags");
     REFUSED(0, r.flags |= PR_E5_TABLE | PR_E5_RELU, "contradict");
     REFUSED(0, r.in[0] = 0, "extent");
@@ -257,6 +257,9 @@ static void records_are_checked(void **state)
     REFUSED(0, (r.kernel_place = PR_E5_PORT, r.kernel_index = 1, r.kernel = 0x100), "ends after the buffer");
     REFUSED(0, (r.kernel_place = PR_E5_INTERMEDIATE, r.kernel_index = 1), "index");
     REFUSED(0, r.flags |= PR_E5_ONES | PR_E5_BIAS, "bias row");
+    REFUSED(0, r.flags |= PR_E5_SPARSE | PR_E5_ONES, "leaves zeros out");
+    REFUSED(0, (r.flags |= PR_E5_SPARSE, r.unicast = 1), "leaves zeros out");
+    REFUSED(0, (r.flags |= PR_E5_SPARSE, r.kernel_place = PR_E5_PORT), "leaves zeros out");
     REFUSED(0, r.slice = 0x10000, "slice");
     REFUSED(0, r.slice = 0x4000, "spans");
     REFUSED(0, r.interleave = 3, "interleave");
@@ -287,6 +290,7 @@ static void records_are_checked(void **state)
     REFUSED(sub, (r.compare = 1, r.flags |= PR_E5_ABS), "magnitude");
     REFUSED(sub, r.unicast = 1, "neural task does");
     REFUSED(sub, r.flags |= PR_E5_TABLE, "flags");
+    REFUSED(sub, r.flags |= PR_E5_SPARSE, "flags");
     REFUSED(sub, r.epsilon = 1, "reduction");
     REFUSED(sub, r.function = 1, "reduction");
     REFUSED(sub, r.op = PR_PE_MUL, "subtracted source");

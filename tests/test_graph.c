@@ -238,9 +238,9 @@ static void lists(void **state)
     graph = by(CC_OP_CONCAT, (struct cc_attributes){.axis = 1});
     graph->op[2].inputs = 2;
     graph->op[2].input[1] = 1;
-    finds(
-        graph,
-        "`s` is tensor<fp16, [1, 2, 3, 4]> and `k` is tensor<fp16, [4]>, expected equal lengths but on axis 1");
+    finds(graph,
+          "`s` is tensor<fp16, [1, 2, 3, 4]> and `k` is tensor<fp16, [4]>, expected equal lengths but on "
+          "axis 1");
     graph = by(CC_OP_STACK, (struct cc_attributes){.axis = 0});
     graph->op[2].inputs = 2;
     graph->op[2].input[1] = 1;

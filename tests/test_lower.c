@@ -526,6 +526,12 @@ static void fp32_does_not_pass_unchanged(void **state)
     gr_output(&g, gr_cast(&g, gr_cast(&g, gr_cast(&g, x, CC_FP16), CC_FP32), CC_FP32));
     gr_check(&g, &client);
     gr_close(&g);
+    /* A constant is rounded as every constant is. */
+    gr_open(&g, 4, GR_WHOLE);
+    gr_output(&g, gr_relu(&g, gr_input(&g, "x", CC_FP16, GR(4))));
+    gr_output(&g, gr_cast(&g, gr_const(&g, GR(4)), CC_FP32));
+    gr_check(&g, &client);
+    gr_close(&g);
 }
 
 /*

@@ -199,7 +199,8 @@ static void truths(void **state)
              "tensor<fp16, [1, 4, 8, 6]> y = cast(x = d, dtype = string(\"fp16\"));")));
     refused(around("tensor<bool, [1, 4, 6, 8]> y = relu(x = a);"), EINVAL,
             "relu `y`: it gives tensor<fp16, [1, 4, 6, 8]>, but tensor<bool, [1, 4, 6, 8]> is declared");
-    refused(around(LESS A " y = cast(x = c, dtype = string(\"int32\"));"), EINVAL, "dtype is int32");
+    refused(around(LESS A " y = cast(x = c, dtype = string(\"int32\"));"), EINVAL,
+            "it gives tensor<int32, [1, 4, 6, 8]>, but tensor<fp16");
     refused(around(LESS A " y = cast(x = c, dtype = string(\"fp64\"));"), EINVAL, "dtype is \"fp64\"");
     refused(around("tensor<bool, [1, 4, 6, 8]> c = logical_not(x = a);"), EINVAL,
             "operand `a` is " A ", expected bool");

@@ -102,8 +102,8 @@ static void test_shapes(void **state)
     (void)state;
     onnxrig_node(&r, g, "Relu", "x", "y");
     onnxrig_refused(&r,
-                    "Input `x`: axis 0 has no fixed length (`N`); shapes are static on this engine. Give it: "
-                    "--shape x=1,3");
+                    "Input `x`: axis 0 has no fixed length (`N`); shapes are static on this engine. Give it "
+                    "with `--shape x=1,3`.");
     assert_int_equal(onnxrig_read(&r, &shape, 1, &graph, &error), 0);
     assert_int_equal(graph->value[graph->input[0]].dim[0], 2);
     cc_graph_destroy(graph);
@@ -112,7 +112,7 @@ static void test_shapes(void **state)
     assert_string_equal(error.text, "Input `x`: axis 1 was given as 4, and the model says 3.");
     shape.rank = 1;
     assert_true(onnxrig_read(&r, &shape, 1, &graph, &error) < 0);
-    assert_string_equal(error.text, "Input `x` was given 1 axes, and the model says 2.");
+    assert_string_equal(error.text, "Input `x` was given rank 1, and the model says 2.");
     shape = (struct cc_binding){.name = "x", .rank = 2, .dim = {2, 3}};
     assert_true(onnxrig_read(&r, (const struct cc_binding[]){shape, other}, 2, &graph, &error) < 0);
     assert_string_equal(error.text, "`z` is not an input of the model.");
@@ -133,8 +133,9 @@ static void test_bindings(void **state)
     onnxrig_input(&r, g, "s", ONNXRIG_INT64, ONNXRIG_DIMS(2));
     onnxrig_node(&r, g, "Reshape", "x s", "y");
     onnxrig_refused(
-        &r, "Input `s` has element type INT64, expected FLOAT or FLOAT16: the engine computes in fp16, "
-            "and other inputs can only be constants. Give it with --bind NAME=FILE.npy.");
+        &r,
+        "Input `s` has element type INT64, expected FLOAT, FLOAT16, BFLOAT16 or DOUBLE: the engine computes in fp16, "
+        "and other inputs can only be constants. Give it with --bind NAME=FILE.npy.");
     assert_int_equal(onnxrig_read(&r, &shape, 1, &graph, &error), 0);
     assert_int_equal(graph->inputs, 1);
     assert_int_equal(graph->value[graph->output[0]].dim[0], 3);

@@ -183,12 +183,12 @@ static void test_operators(void **state)
 {
     struct onnxrig r;
     CcGraph *g = begin(&r, ONNXRIG_DIMS(2));
-    CcNode *node = onnxrig_node(&r, g, "TopK", "x", "y");
+    CcNode *node = onnxrig_node(&r, g, "Unique", "x", "y");
 
     (void)state;
-    onnxrig_refused(&r,
-                    "TopK `y`: operator TopK of domain \"\" (operator set 13) is not known; `anemone compile "
-                    "--list` has those that are.");
+    onnxrig_refused(
+        &r, "Unique `y`: operator Unique of domain \"\" (operator set 13) is not known; `anemone compile "
+            "--list` has those that are.");
     node->domain = (char *)(uintptr_t) "com.example";
     onnxrig_refused(&r, "of domain \"com.example\"");
     onnxrig_end(&r);
@@ -209,7 +209,7 @@ static void test_operators(void **state)
     g = begin(&r, ONNXRIG_DIMS(2));
     onnxrig_int(&r, onnxrig_node(&r, g, "Cast", "x", "i"), "to", ONNXRIG_INT64);
     onnxrig_node(&r, g, "Relu", "i", "y");
-    onnxrig_refused(&r, "Cast `i`: a value computed at run time cannot become a whole number");
+    onnxrig_refused(&r, "relu `y`: operand `i` is tensor<int32, [2]>, expected fp16 or fp32.");
     onnxrig_end(&r);
     g = begin(&r, ONNXRIG_DIMS(1, 1, 2, 2, 2));
     onnxrig_floats(&r, "w", ONNXRIG_DIMS(1, 1, 1, 1, 1), (const float[]){1});

@@ -12,7 +12,7 @@ import sys
 
 import tap
 
-FORMS = ("none", "decoded", "composed", "chosen")
+FORMS = ("none", "decoded", "composed", "chosen", "host")
 
 
 def read(*path):

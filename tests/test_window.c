@@ -232,8 +232,9 @@ static void pools(void **state)
 
         gr_open(&g, 0x162000 + round, GR_REAL);
         /*
-         * A factor per place and sums in pieces: four roundings; the square root's table: 0.09 percent. Squares
-         * below 2^-9 would be lost in the sums, whose products are multiples of 2^-17.
+         * A factor per place and sums in pieces: four roundings; the square root's table: 0.09
+         * percent. Squares below 2^-9 would be lost in the sums, whose products are multiples of
+         * 2^-17.
          */
         g.slack = kind[round % 4] == CC_OP_MAX_POOL ? 0 : 4;
         g.positive = kind[round % 4] == CC_OP_L2_POOL;

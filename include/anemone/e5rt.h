@@ -81,7 +81,10 @@ typedef struct e5rt_async_event *e5rt_async_event_t;
 #define E5RT_INVALID_TYPE      5 /* not a type of buffer */
 #define E5RT_INVALID_DATA_TYPE 6 /* a port whose type or shape the runtime cannot describe */
 
-/* Compute devices, as bits of a mask. A mask must have E5RT_DEVICE_ANE: it is the only device here. */
+/*
+ * Compute devices, as bits of a mask. A mask must have E5RT_DEVICE_ANE. With E5RT_DEVICE_CPU the host
+ * computes what the engine cannot; there is no GPU here.
+ */
 enum e5rt_compute_device {
     E5RT_DEVICE_CPU = 1,
     E5RT_DEVICE_GPU = 2,
@@ -102,6 +105,7 @@ enum e5rt_dtype {
     E5RT_DTYPE_INT8 = 2,
     E5RT_DTYPE_FP16 = 3,
     E5RT_DTYPE_FP32 = 4,
+    E5RT_DTYPE_INT32 = 5, /* chosen; an output that the host computes */
 };
 
 /* ---- Errors ---- */
@@ -178,8 +182,10 @@ ANE_API int64_t e5rt_e5_compiler_release(e5rt_e5_compiler_t *compiler);
 ANE_API int64_t e5rt_e5_compiler_options_create(e5rt_e5_compiler_options_t *options);
 
 /*
- * Which devices a program may be compiled for, bits of enum e5rt_compute_device. Every accepted mask has the
- * same effect, since the neural engine is the only device here. Does not block.
+ * Which devices a program may be compiled for, bits of enum e5rt_compute_device. With E5RT_DEVICE_CPU a
+ * network that the engine cannot run as a whole is compiled into programs of the engine and host segments
+ * between them; without it, the default, such a network is refused. Not in a served process, where all masks
+ * have the effect of E5RT_DEVICE_ANE. Does not block.
  * E5RT_INVALID_ARGUMENT: arguments, a bit outside E5RT_DEVICE_ALL, or E5RT_DEVICE_ANE is missing.
  */
 ANE_API int64_t e5rt_e5_compiler_options_set_compute_device_types_mask(e5rt_e5_compiler_options_t options,

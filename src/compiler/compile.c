@@ -17,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/progress.h"
+#include "compiler/fallback.h"
 #include "compiler/store/bundle.h"
 #include "compiler/store/cache.h"
 #include "compiler/store/files.h"
@@ -237,8 +238,16 @@ static int write_out(const struct cc_bundle *bundle, const char *wanted, struct 
     return status;
 }
 
+/* Another form of weights is another program, also when the graph is the same. */
+static void make_key(const struct cc_graph *graph, enum cc_weights weights, char key[CC_KEY_BYTES])
+{
+    cc_cache_key(graph, key);
+    if (weights == CC_WEIGHTS_SPARSE)
+        cc_cache_key_option(cc_weights_name(weights), key);
+}
+
 /* Replaces the graph by what the passes make of it. `placement` NULL: none is asked for. */
-static int lower(struct cc_graph **graph, const char *model, struct cc_placement **placement,
+static int lower(struct cc_graph **graph, enum cc_weights weights, struct cc_placement **placement,
                  struct cc_program **program, struct base_error *error)
 {
     struct base_error inner;
@@ -247,12 +256,16 @@ static int lower(struct cc_graph **graph, const char *model, struct cc_placement
     if (!status)
         status = cc_passes(graph, &inner);
     if (!status)
-        status = cc_lower(*graph, placement ? CC_LOWER_REPORT : 0, program, &inner);
+        status = cc_lower(
+            *graph, (placement ? CC_LOWER_REPORT : 0) | (weights == CC_WEIGHTS_SPARSE ? CC_LOWER_SPARSE : 0),
+            program, &inner);
     if (!status && placement)
         status = cc_placement_add(*placement, *graph, *program, &inner);
     if (!status && placement)
         cc_placement_end(*placement);
-    return status ? base_fail(error, -status, "%s: %s", model, inner.text) : 0;
+    if (status)
+        *error = inner;
+    return status;
 }
 
 static uint32_t count_operations(const struct cc_graph *graph)
@@ -320,39 +333,99 @@ static bool keep(const char *cache, const struct cc_options *options, struct cc_
     return true;
 }
 
-/* From the cache, or lowered and put there. */
+/* As one program of the engine or, if that is refused and the caller allows it, with host segments. */
+static int make(struct cc_graph **graph, const char *model, const struct cc_options *options,
+                struct cc_bundle *bundle, struct cc_report *report, struct base_error *error)
+{
+    struct cc_placement **placement = options->report ? &report->placement : NULL;
+    const char *stated = options->leave_unsigned ? NULL : model;
+    struct cc_program *program = NULL;
+    struct cc_graph *whole = NULL;
+    struct base_error inner = {{0}}, refusal;
+    int status = options->allow_fallback ? cc_graph_copy(*graph, &whole) : 0;
+
+    if (status)
+        return base_fail(error, ENOMEM, "%s: there is no memory for a second graph.", model);
+    status = lower(graph, options->weights, placement, &program, &inner);
+    report->refused = status && status != -ENOMEM;
+    if (!status) {
+        base_progress_phase("store");
+        program->model = stated;
+        status = cc_bundle_of(program, report->key, !options->leave_unsigned, bundle, &inner);
+    } else if (report->refused && whole) {
+        refusal = inner;
+        cc_placement_destroy(report->placement);
+        report->placement = NULL;
+        cc_cache_key_fallback(report->key);
+        status = cc_fallback(whole, report->key, stated, !options->leave_unsigned, &refusal, bundle,
+                             placement, &inner);
+    }
+    cc_graph_destroy(whole);
+    cc_program_destroy(program);
+    return status ? base_fail(error, -status, "%s: %s", model, inner.text) : 0;
+}
+
+/* The whole on the engine is preferred to a composite. */
+static int find(const char *cache, const struct cc_options *options, struct cc_bundle *bundle,
+                struct cc_report *report, struct base_error *why)
+{
+    char key[CC_KEY_BYTES];
+    int found = cc_cache_find(cache, report->key, !options->leave_unsigned, bundle, why);
+
+    if (found || !options->allow_fallback)
+        return found;
+    memcpy(key, report->key, sizeof(key));
+    cc_cache_key_fallback(key);
+    found = cc_cache_find(cache, key, !options->leave_unsigned, bundle, why);
+    if (found == 1)
+        memcpy(report->key, key, sizeof(key));
+    return found;
+}
+
+/* A hit has no report: it is made once more for it. */
+static int make_report(struct cc_graph **graph, const char *model, const struct cc_options *options,
+                       struct cc_report *report, struct base_error *error)
+{
+    struct cc_bundle unwanted = {0};
+    struct cc_report again = {0};
+    int status;
+
+    memcpy(again.key, report->key, sizeof(again.key));
+    status = make(graph, model, options, &unwanted, &again, error);
+    report->placement = again.placement;
+    cc_bundle_release(&unwanted);
+    return status;
+}
+
+/* From the cache, or compiled and put there. */
 static int build(struct cc_graph **graph, const char *model, const struct cc_options *options,
                  struct cc_bundle *bundle, struct cc_report *report, struct base_error *error)
 {
     char cache[CC_PATH_BYTES];
     struct base_error why = {{0}};
-    struct cc_program *program = NULL;
     bool usable = !cc_cache_folder(options->cache, cache, sizeof(cache), &why);
     int status = 0, found = 0;
 
     if (usable && !options->force) {
-        found = cc_cache_find(cache, report->key, !options->leave_unsigned, bundle, &why);
+        found = find(cache, options, bundle, report, &why);
         usable = found >= 0;
     }
     report->hit = found == 1;
     if (!report->hit && options->look)
         return base_fail(error, ENODATA, "%s: the cache does not have it.", model);
-    if (!report->hit || options->report)
-        status = lower(graph, model, options->report ? &report->placement : NULL, &program, error);
-    if (!status && !report->hit) {
-        base_progress_phase("store");
-        program->model = options->leave_unsigned ? NULL : model;
-        status = cc_bundle_of(program, report->key, !options->leave_unsigned, bundle, error);
+    if (!report->hit) {
+        status = make(graph, model, options, bundle, report, error);
         if (!status && usable)
             usable = keep(cache, options, bundle, report, &why);
-    } else if (status && report->hit) {
-        cc_bundle_release(bundle);
+    } else if (options->report) {
+        status = make_report(graph, model, options, report, error);
     }
+    if (status && report->hit)
+        cc_bundle_release(bundle);
     if (!usable)
         note(report, "The cache cannot be used, so the program was compiled in memory and is not kept", &why);
     if (!options->leave_unsigned)
         note_key(report);
-    cc_program_destroy(program);
     return status;
 }
 
@@ -367,8 +440,11 @@ static int compile_model(const char *model, const struct cc_options *options, st
     if (status || !graph)
         return status;
     report->operations = count_operations(graph);
-    cc_cache_key(graph, report->key);
-    status = build(&graph, model, options, bundle, report, error);
+    status = cc_weights_apply(graph, options->weights, &report->weights, error);
+    if (!status) {
+        make_key(graph, options->weights, report->key);
+        status = build(&graph, model, options, bundle, report, error);
+    }
     cc_graph_destroy(graph);
     return status;
 }
@@ -418,6 +494,11 @@ static int take_bundle(const char *model, const struct cc_options *options, stru
 
     if (status || !options->leave_unsigned)
         return status;
+    if (bundle->parts)
+        return base_fail(error, EOPNOTSUPP,
+                         "%s: the bundle has host segments, which a served process cannot run; "
+                         "ANEMONE_SERVICE=none in the environment gives it a machine of its own.",
+                         model);
     status = cc_bundle_rekey(bundle, report->key, error);
     if (status)
         return status;
@@ -439,7 +520,10 @@ int cc_compile(const char *model, const struct cc_options *options, struct cc_bu
     report = report ? report : &unwanted;
     memset(report, 0, sizeof(*report));
     memset(bundle, 0, sizeof(*bundle));
-    if (is_folder(model))
+    if (is_folder(model) && options->binding_count)
+        status =
+            base_fail(error, EINVAL, "%s: only inputs of an ONNX model are given a shape or a value.", model);
+    else if (is_folder(model))
         status = take_bundle(model, options, bundle, report, error);
     else
         status = compile_model(model, options, bundle, report, error);
@@ -450,7 +534,9 @@ int cc_compile(const char *model, const struct cc_options *options, struct cc_bu
     report->compile_ns = now_ns() - start;
     if (status || report == &unwanted) {
         cc_placement_destroy(report->placement);
+        cc_weights_report_destroy(report->weights);
         report->placement = NULL;
+        report->weights = NULL;
     }
     if (status)
         cc_bundle_release(bundle);
@@ -461,6 +547,7 @@ int cc_compile_find(const char *model, const struct cc_options *options, struct 
 {
     static const struct cc_options defaults;
     char cache[CC_PATH_BYTES], key[CC_KEY_BYTES];
+    struct cc_weights_report *weights = NULL;
     struct cc_bundle bundle = {0};
     struct cc_graph *graph = NULL;
     int status;
@@ -472,13 +559,21 @@ int cc_compile_find(const char *model, const struct cc_options *options, struct 
     }
     options = options ? options : &defaults;
     status = cc_model_read(model, options->bindings, options->binding_count, &graph, error);
+    if (!status && graph)
+        status = cc_weights_apply(graph, options->weights, &weights, error);
+    cc_weights_report_destroy(weights);
+    if (!status && graph)
+        make_key(graph, options->weights, key);
+    cc_graph_destroy(graph);
     if (status || !graph)
         return status;
-    cc_cache_key(graph, key);
-    cc_graph_destroy(graph);
     if (cc_cache_folder(options->cache, cache, sizeof(cache), NULL))
         return 0;
     status = cc_cache_find(cache, key, true, &bundle, NULL);
+    if (!status && options->allow_fallback) {
+        cc_cache_key_fallback(key);
+        status = cc_cache_find(cache, key, true, &bundle, NULL);
+    }
     cc_bundle_release(&bundle);
     return status == 1;
 }

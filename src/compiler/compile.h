@@ -9,15 +9,30 @@
 
 #include "base/error.h"
 #include "base/signing.h"
+#include "compiler/weights.h"
 
 struct cc_binding; /* compiler/onnx/onnx.h */
 struct cc_graph;   /* compiler/graph/graph.h */
 
 #define CC_MODEL_NAME_BYTES 64u /* the NUL included; chosen */
 
+struct cc_bundle;
+
+/*
+ * A segment of a composite. Its ports are inputs, then outputs; `wire` has a number for each. A wire is an
+ * input of the model or an output of one segment, and any number of segments after it may read it.
+ */
+struct cc_part {
+    struct cc_bundle *program; /* on the engine; NULL: on the host */
+    uint8_t *graph;            /* on the host: a graph, for cc_host_open (compiler/host.h) */
+    size_t graph_bytes;
+    uint32_t ports;
+    uint32_t *wire;
+};
+
 /*
  * A bundle in memory, checked: its three files as bytes. main.e5 and weights.bin are what program create
- * takes.
+ * takes. A composite has neither: it has segments, which run one after the other.
  */
 struct cc_bundle {
     char *path;     /* the folder that has it; NULL: none */
@@ -30,6 +45,10 @@ struct cc_bundle {
     struct base_hashes hashes;       /* of main.e5 and weights.bin */
     bool is_signed;                  /* bundles of earlier versions are not */
     struct base_signature signature;
+    uint32_t parts; /* 0: not a composite */
+    struct cc_part *part;
+    uint32_t inputs, outputs; /* of the model */
+    uint32_t *wire;           /* of each of them, inputs first */
 };
 
 struct cc_placement;
@@ -39,10 +58,13 @@ struct cc_report {
     uint64_t compile_ns; /* wall time */
     uint32_t operations, descriptors;
     uint64_t weights_bytes, intermediate_bytes;
+    uint32_t engine_segments, host_segments; /* 0 and 0: not a composite */
+    bool refused;              /* the engine cannot run all of it: allow_fallback may compile it */
     char key[65];              /* SHA-256 of graph, weights and options, hexadecimal */
     struct base_error trouble; /* why the cache was not used, in one sentence; empty when it was */
     struct cc_placement
         *placement; /* compiler/report/placement.h, for its destructor; NULL unless asked for */
+    struct cc_weights_report *weights; /* for its destructor; NULL for fp16, and of a bundle */
 };
 
 struct cc_options {
@@ -50,6 +72,9 @@ struct cc_options {
     bool force;        /* compile even on a hit */
     bool look;         /* do not compile: -ENODATA when the cache does not have it */
     bool report;       /* with the placement of every node */
+    /* What the engine cannot run becomes host segments of a composite (fallback.h). */
+    bool allow_fallback;
+    enum cc_weights weights; /* of a model; a bundle has its own, a composite is never sparse */
     /*
      * The bundle is not signed, and no key is read or made: for a compiler whose caller signs. The cache then
      * is one of such bundles. A bundle that is given goes into it too, under the key of its contents: that

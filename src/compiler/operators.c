@@ -124,9 +124,9 @@ const char *cc_operator_rule(unsigned number, char *text, size_t capacity)
     case 0:
         snprintf(
             text, capacity,
-            "A tensor has 1 to %u axes. Of an operand of the engine W and H are at most %u, C, N and each "
-            "axis of rank 1 or 2 at most %u.",
-            CC_RANK_MAX, PR_WIDTH_MAX, PR_CHANNELS_MAX);
+            "A tensor has 1 to %u axes of at most %u elements. A descriptor takes W and H up to %u and C up "
+            "to %u: longer axes are cut, except those of windows and products.",
+            CC_RANK_MAX, CC_AXIS_MAX, PR_WIDTH_MAX, PR_CHANNELS_MAX);
         return text;
     case 1:
         snprintf(text, capacity, "A tensor, and all weights together, have at most %llu bytes.",
@@ -134,8 +134,8 @@ const char *cc_operator_rule(unsigned number, char *text, size_t capacity)
         return text;
     case 2: return "No tensor is empty, and no shape is dynamic.";
     case 3:
-        return "The engine computes in fp16. Inputs and outputs may be fp32, behind a cast; constants of an fp16 "
-               "operation may be fp32 and are rounded once.";
+        return "The engine computes in fp16. Inputs and outputs may be fp32, behind a cast; constants of an "
+               "fp16 operation may be fp32 and are rounded once.";
     case 4: return "Operands broadcast as in numpy. Weights and parameters are constants.";
     case 5: return "A program has one function.";
     default: return NULL;

@@ -10,7 +10,8 @@
     X(NONE, "none")         \
     X(DECODED, "decoded")   \
     X(COMPOSED, "composed") \
-    X(CHOSEN, "chosen")
+    X(CHOSEN, "chosen")     \
+    X(HOST, "host")
 
 enum cc_form {
 #define X(id, name) CC_FORM_##id,

@@ -89,6 +89,7 @@ enum pr_e5_flag {
     PR_E5_ABS = 128,        /* planar: the magnitude of the elementwise result */
     PR_E5_TRANSPOSE1 = 256, /* planar: channel and width change places in source 1, in source 2 */
     PR_E5_TRANSPOSE2 = 512,
+    PR_E5_SPARSE = 1024, /* CONV: the streams leave zeros out */
 };
 
 /* A port: the model's name and type, and the engine's layout of it. */

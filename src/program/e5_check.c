@@ -10,7 +10,7 @@ enum { W, H, C, G };           /* places in a record's extents */
 #define FLAGS_PLANAR                                                                                       \
     (PR_E5_RELU | PR_E5_OUT_TRANSPOSE | PR_E5_SUBTRACT2 | PR_E5_SUBTRACT1 | PR_E5_ABS | PR_E5_TRANSPOSE1 | \
      PR_E5_TRANSPOSE2)
-#define FLAGS_NEURAL (PR_E5_RELU | PR_E5_BIAS | PR_E5_OUT_TRANSPOSE | PR_E5_TABLE | PR_E5_ONES)
+#define FLAGS_NEURAL (PR_E5_RELU | PR_E5_BIAS | PR_E5_OUT_TRANSPOSE | PR_E5_TABLE | PR_E5_ONES | PR_E5_SPARSE)
 
 bool pr_e5_wrong(const struct pr_e5_expander *x, const char *what)
 {
@@ -30,6 +30,9 @@ static bool check_unit(const struct pr_e5_expander *x)
         return pr_e5_wrong(x, "it has flags that its kind does not know");
     if ((r->flags & PR_E5_TABLE && r->flags & PR_E5_RELU) || (r->flags & PR_E5_ONES && r->kind != PR_E5_CONV))
         return pr_e5_wrong(x, "its flags contradict each other");
+    if (r->flags & PR_E5_SPARSE &&
+        (r->kind != PR_E5_CONV || r->flags & PR_E5_ONES || r->unicast || r->kernel_place))
+        return pr_e5_wrong(x, "only a convolution with constant weights for all channels leaves zeros out");
     if (pr_e5_is_neural(r) && (r->elementwise || r->function || r->compare || r->epsilon || r->broadcast))
         return pr_e5_wrong(x, "it asks a neural task for what the planar engine does");
     if (!pr_e5_is_neural(r) &&

@@ -338,6 +338,8 @@ static void write_kernel(struct pr_e5_expander *x)
     put_field(x, PR_F_KERNEL_AT_RUNTIME, weights && r->kernel_place);
     put_field(x, PR_F_SMALL_SOURCE, weights);
     put_field(x, PR_F_KDMA_LOAD, 1);
+    put_field(x, PR_F_SPARSE_FMT, (r->flags & PR_E5_SPARSE) != 0);
+    put_field(x, PR_F_KDMA_SPARSE, (r->flags & PR_E5_SPARSE) != 0);
     for (uint32_t e = 0; e < engines; e++) {
         pr_image_put_at(&x->image, PR_F_COEFF_EN, e, 1);
         pr_image_put_at(&x->image, PR_F_COEFF_ADDR, e,

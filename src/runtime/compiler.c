@@ -235,6 +235,7 @@ int64_t e5rt_e5_compiler_compile(e5rt_e5_compiler_t compiler, const char *model_
         return compile_served(compiler, model_path, options, library);
     wanted.cache = compiler->cache;
     wanted.force = options && options->force;
+    wanted.allow_fallback = options && options->devices & E5RT_DEVICE_CPU;
     status = e5_fail_errno(cc_compile(model_path, &wanted, &bundle, &report, &error), &error);
     if (status)
         return status;
@@ -242,8 +243,9 @@ int64_t e5rt_e5_compiler_compile(e5rt_e5_compiler_t compiler, const char *model_
     return e5_library_from_bundle(model_path, &bundle, library);
 }
 
-static int64_t find(e5rt_e5_compiler_t compiler, const char *model, int *found)
+static int64_t find(e5rt_e5_compiler_t compiler, const char *model, bool host, int *found)
 {
+    const struct cc_options wanted = {.cache = compiler->cache, .allow_fallback = host};
     struct base_error error = {{0}};
     bool served = false;
     int64_t status = e5_brokered_decide(&served);
@@ -252,7 +254,7 @@ static int64_t find(e5rt_e5_compiler_t compiler, const char *model, int *found)
         return status;
     if (served)
         return e5_brokered_find(model, found);
-    *found = cc_compile_find(model, &(struct cc_options){.cache = compiler->cache}, &error);
+    *found = cc_compile_find(model, &wanted, &error);
     return *found < 0 ? e5_fail_errno(*found, &error) : E5RT_OK;
 }
 
@@ -268,7 +270,7 @@ int64_t e5rt_e5_compiler_is_new_compile_required(e5rt_e5_compiler_t compiler, co
         return status;
     /* A raw image is compiled already. */
     if (!e5_library_is_image(model_path))
-        status = find(compiler, model_path, &found);
+        status = find(compiler, model_path, options && options->devices & E5RT_DEVICE_CPU, &found);
     if (status)
         return status;
     *required = !found || (options && options->force);

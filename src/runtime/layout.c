@@ -11,13 +11,16 @@
 
 uint32_t e5_type_bytes(enum e5_type type)
 {
-    return type == E5_FP32 ? 4 : type == E5_FP16 ? 2 : 1;
+    return type == E5_FP32 || type == E5_INT32 ? 4 : type == E5_FP16 ? 2 : 1;
 }
 
 const char *e5_type_name(enum e5_type type)
 {
-    static const char *const names[] = {
-        [E5_FP16] = "fp16", [E5_FP32] = "fp32", [E5_UINT8] = "uint8", [E5_INT8] = "int8"};
+    static const char *const names[] = {[E5_FP16] = "fp16",
+                                        [E5_FP32] = "fp32",
+                                        [E5_UINT8] = "uint8",
+                                        [E5_INT8] = "int8",
+                                        [E5_INT32] = "int32"};
 
     return names[type];
 }
@@ -127,6 +130,27 @@ static void one_row(struct e5_layout *l, uint64_t bytes)
                                .plane = bytes,
                                .row = bytes,
                                .bytes = bytes};
+}
+
+bool e5_layout_packed(struct e5_layout *l, const char *name, enum e5_type type, uint32_t rank,
+                      const uint32_t *dim, struct pr_problem *problem)
+{
+    uint64_t count = 1;
+    uint32_t shown = rank < E5_RANK_MAX ? rank : E5_RANK_MAX;
+
+    memset(l, 0, sizeof(*l));
+    snprintf(l->name, sizeof(l->name), "%s", name);
+    snprintf(l->symbol, sizeof(l->symbol), "%s", name);
+    l->type = type;
+    for (uint32_t i = 0; i < shown; i++) {
+        l->dim[i] = dim[i];
+        count = times(count, dim[i]);
+    }
+    one_row(l, times(count, e5_type_bytes(type)));
+    l->rank = rank;
+    for (uint32_t i = 0; i < shown; i++)
+        l->dim[i] = dim[i];
+    return complete(l, problem);
 }
 
 /* False for elements that the engine has, if at all, inside a program only. */

@@ -14,8 +14,11 @@
 
 #define E5_RANK_MAX 5u
 
-/* The first two are the model's types as main.e5 writes them; the engine has all but fp32. */
-enum e5_type { E5_FP16 = 0, E5_FP32 = 1, E5_UINT8, E5_INT8 };
+/*
+ * The first two are the model's types as main.e5 writes them; the engine has all but fp32 and int32, which
+ * only a host segment gives.
+ */
+enum e5_type { E5_FP16 = 0, E5_FP32 = 1, E5_UINT8, E5_INT8, E5_INT32 };
 uint32_t e5_type_bytes(enum e5_type type);
 const char *e5_type_name(enum e5_type type);
 
@@ -46,6 +49,10 @@ struct e5_layout {
 /* False and a sentence when the port cannot be described. */
 bool e5_layout_from_e5(struct e5_layout *layout, const struct pr_e5_port *port, struct pr_problem *problem);
 bool e5_layout_from_hwx(struct e5_layout *layout, const struct pr_hwx_port *port, struct pr_problem *problem);
+
+/* A port that no program has: its form is packed, one row. */
+bool e5_layout_packed(struct e5_layout *layout, const char *name, enum e5_type type, uint32_t rank,
+                      const uint32_t *dim, struct pr_problem *problem);
 
 /*
  * The engine's stride in bytes for each dimension of the model; false when one of them has no single stride.

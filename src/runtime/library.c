@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "program/anec.h"
+#include "runtime/composite.h"
 #include "runtime/function.h"
 
 #define IMAGE_LIMIT (1ull << 31)
@@ -21,14 +22,15 @@ static void end(void *handle)
 {
     e5rt_program_library_t library = handle;
 
-    if (library->loaded)
+    if (library->loaded && !library->composite)
         e5_device_unload(&library->program);
+    e5_composite_end(library->composite);
     cc_bundle_release(&library->bundle);
     base_free(library->port);
     pthread_mutex_destroy(&library->lock);
 }
 
-static e5rt_program_library_t make(const char *path, uint32_t ports)
+e5rt_program_library_t e5_library_make(const char *path, uint32_t ports)
 {
     e5rt_program_library_t library = e5_handle_make(E5_LIBRARY, sizeof(*library), end);
     const char *slash = strrchr(path, '/');
@@ -224,7 +226,7 @@ static int64_t describe_image(const char *path, struct cc_bundle *bundle, struct
 
     if (!pr_program_read(bundle->main, bundle->main_bytes, hwx, &problem))
         return e5_fail(E5RT_INVALID_ARGUMENT, "%s: %s", path, problem.text);
-    *made = make(path, hwx->port_count);
+    *made = e5_library_make(path, hwx->port_count);
     if (!*made)
         return e5_fail_memory("the program library");
     if (!image_ports(*made, hwx, &problem))
@@ -242,7 +244,7 @@ static int64_t describe_bundle(const char *path, struct cc_bundle *bundle, struc
 
     if (!pr_e5_read(bundle->main, bundle->main_bytes, e5, &problem))
         return e5_fail(E5RT_INVALID_ARGUMENT, "%s: %s", path, problem.text);
-    *made = make(path, e5->ports);
+    *made = e5_library_make(path, e5->ports);
     if (!*made)
         return e5_fail_memory("the program library");
     if (!bundle_ports(*made, e5, &problem))
@@ -284,8 +286,13 @@ int64_t e5_library_from_image(const char *path, e5rt_program_library_t *library)
 int64_t e5_library_from_bundle(const char *path, struct cc_bundle *bundle, e5rt_program_library_t *library)
 {
     e5rt_program_library_t made = NULL;
-    struct pr_e5 *e5 = base_alloc(sizeof(*e5));
-    int64_t status = e5 ? describe_bundle(path, bundle, e5, &made) : e5_fail_memory("the bundle");
+    struct pr_e5 *e5;
+    int64_t status;
+
+    if (bundle->parts)
+        return e5_composite_make(path, bundle, library);
+    e5 = base_alloc(sizeof(*e5));
+    status = e5 ? describe_bundle(path, bundle, e5, &made) : e5_fail_memory("the bundle");
 
     base_free(e5);
     return finish(status, bundle, made, library);
@@ -335,12 +342,20 @@ static int64_t load(e5rt_program_library_t library)
     return E5RT_OK;
 }
 
+static int64_t load_composite(e5rt_program_library_t library)
+{
+    int64_t status = e5_composite_load(library->composite);
+
+    library->loaded = !status;
+    return status;
+}
+
 int64_t e5_library_load(e5rt_program_library_t library)
 {
     int64_t status;
 
     pthread_mutex_lock(&library->lock);
-    status = library->loaded ? E5RT_OK : load(library);
+    status = library->loaded ? E5RT_OK : library->composite ? load_composite(library) : load(library);
     pthread_mutex_unlock(&library->lock);
     return status;
 }

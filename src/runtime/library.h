@@ -24,10 +24,13 @@ struct e5rt_program_library {
     struct cc_bundle bundle;
     char model[ANE_BROKER_MODEL]; /* in a served process: the broker's name of it; else "" */
     uint32_t representation;
+    struct e5_composite *composite; /* of several segments (composite.h); NULL: one program */
     bool loaded;
-    struct e5_loaded program; /* once it is loaded */
+    struct e5_loaded program; /* once it is loaded; of a composite all zeros */
 };
 
+/* Without ports yet, but with room for them; NULL without memory. */
+e5rt_program_library_t e5_library_make(const char *path, uint32_t ports);
 /* The path names a compiled program: an image (.hwx) or an .anec. */
 bool e5_library_is_image(const char *path);
 int64_t e5_library_from_image(const char *path, e5rt_program_library_t *library);

@@ -11,6 +11,7 @@
 
 #include "runtime/cast.h"
 #include "runtime/chain.h"
+#include "runtime/composite.h"
 #include "runtime/port.h"
 
 static uint32_t port_count(e5rt_execution_stream_operation_t operation)
@@ -32,36 +33,40 @@ static void end(void *handle)
     if (operation->shared_out.surface)
         ane_surface_release(operation->shared_out.surface);
     e5_chain_end(operation->chain);
+    e5_relay_end(operation->relay);
     e5_event_drop(operation->completion);
     for (size_t i = 0; i < operation->dependents; i++)
         e5_event_drop(operation->dependent[i]);
     e5_handle_drop(operation->library);
 }
 
-int64_t e5rt_execution_stream_operation_create_precompiled_compute_operation_with_options(
-    e5rt_execution_stream_operation_t *operation, e5rt_precompiled_compute_op_create_options_t options)
+int64_t e5_operation_make(e5rt_program_library_t library, const char *name,
+                          e5rt_execution_stream_operation_t *operation)
 {
     e5rt_execution_stream_operation_t made;
-    e5rt_program_library_t library;
-    int64_t status = e5_check_given(operation, "the place for the operation", __func__);
+    int64_t status = e5_library_load(library);
 
-    if (status)
-        return status;
-    *operation = NULL;
-    status = e5_check(options, E5_OP_OPTIONS, __func__);
-    if (status)
-        return status;
-    library = options->function->library;
-    status = e5_library_load(library);
     if (status)
         return status;
     made = e5_handle_make(E5_OPERATION, sizeof(*made), end);
     if (!made)
         return e5_fail_memory("an operation");
     made->library = e5_handle_keep(library);
-    memcpy(made->name, options->name, sizeof(made->name));
+    snprintf(made->name, sizeof(made->name), "%s", name);
     *operation = made;
     return E5RT_OK;
+}
+
+int64_t e5rt_execution_stream_operation_create_precompiled_compute_operation_with_options(
+    e5rt_execution_stream_operation_t *operation, e5rt_precompiled_compute_op_create_options_t options)
+{
+    int64_t status = e5_check_given(operation, "the place for the operation", __func__);
+
+    if (status)
+        return status;
+    *operation = NULL;
+    status = e5_check(options, E5_OP_OPTIONS, __func__);
+    return status ? status : e5_operation_make(options->function->library, options->name, operation);
 }
 
 /* Binding. */
@@ -93,7 +98,8 @@ int64_t e5_operation_bind(e5rt_execution_stream_operation_t operation, uint32_t 
     if (operation->encoded)
         return e5_fail(
             E5RT_INVALID_OPERATION,
-            "Op %s has been encoded and hence the binding of port %s cannot change before its stream is reset.",
+            "Op %s has been encoded and hence the binding of port %s cannot change before its stream is "
+            "reset.",
             operation->name, layout->name);
     status = check_form(layout, buffer);
     if (status || binding->buffer == buffer)
@@ -217,6 +223,11 @@ int64_t e5_operation_arrange(e5rt_execution_stream_operation_t operation)
                            "Op %s cannot be encoded: %s port %s has no buffer bound to it.", operation->name,
                            layout->input ? "input" : "output", layout->name);
     }
+    if (operation->library->composite) {
+        status = e5_relay_arrange(operation);
+        operation->arranged = !status;
+        return status;
+    }
     for (uint32_t i = 0; i < port_count(operation); i++) {
         operation->binding[i].passage = passage(operation, i);
         status = make_stage(operation, i);
@@ -260,12 +271,16 @@ static void pass_all_out(e5rt_execution_stream_operation_t operation)
 {
     e5rt_program_library_t library = operation->library;
 
-    for (uint32_t i = library->inputs; i < port_count(operation); i++)
+    if (library->composite)
+        e5_relay_take(operation);
+    for (uint32_t i = library->inputs; i < port_count(operation) && !library->composite; i++)
         pass_out(&library->port[i], &operation->binding[i]);
 }
 
 int64_t e5_operation_send(e5rt_execution_stream_operation_t operation)
 {
+    if (operation->library->composite)
+        return e5_relay_run(operation);
     pass_all_in(operation);
     return e5_chain_serves(operation)
                ? e5_chain_run(operation)

@@ -41,11 +41,15 @@ struct e5rt_execution_stream_operation {
     struct e5_shared shared_in, shared_out;  /* made when a port needs it */
     struct ane_request request;
     struct e5_chain *chain;                          /* chain.h; NULL: it has none */
+    struct e5_relay *relay;                          /* composite.h; NULL: of one program, or not arranged */
     struct e5_event *completion;                     /* kept; NULL: none */
     struct e5_event *dependent[E5_DEPENDENT_EVENTS]; /* kept */
     size_t dependents;
 };
 
+/* Of a library, which it loads; for e5_handle_drop. */
+int64_t e5_operation_make(e5rt_program_library_t library, const char *name,
+                          e5rt_execution_stream_operation_t *operation);
 int64_t e5_operation_bind(e5rt_execution_stream_operation_t operation, uint32_t port,
                           e5rt_buffer_object_t buffer);
 /* Everything is bound; stages exist and the request is built. */

@@ -9,10 +9,8 @@
 #include "runtime/buffer.h"
 
 static const uint32_t dtypes[] = {
-    [E5_UINT8] = E5RT_DTYPE_UINT8,
-    [E5_INT8] = E5RT_DTYPE_INT8,
-    [E5_FP16] = E5RT_DTYPE_FP16,
-    [E5_FP32] = E5RT_DTYPE_FP32,
+    [E5_UINT8] = E5RT_DTYPE_UINT8, [E5_INT8] = E5RT_DTYPE_INT8,   [E5_FP16] = E5RT_DTYPE_FP16,
+    [E5_FP32] = E5RT_DTYPE_FP32,   [E5_INT32] = E5RT_DTYPE_INT32,
 };
 
 static void end(void *handle)

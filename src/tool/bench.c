@@ -161,7 +161,7 @@ static bool measure_network(uint32_t count, uint32_t timing, struct tool_stages 
     good = !ane_machine_default(NULL, &machine);
     if (!good)
         tool_say("%s", ane_machine_error());
-    good = good && tool_model_open(models.network, &model);
+    good = good && tool_model_open(models.network, false, &model);
     for (unsigned i = 0; good && i < TOOL_BENCH_WARM_UP; i++)
         good = tool_model_run(&model);
     good = good && tool_stages_measure(machine, timing ? 0 : PR_TIMING_CALL_ADDS_NS, tool_model_run, &model,

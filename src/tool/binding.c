@@ -139,9 +139,26 @@ bool tool_bindings_take(int *argc, char **argv, struct tool_bindings *bindings)
     }
     for (unsigned i = 0; i < values.count; i++) {
         row = add_row(bindings, &values.row[i], "bind");
-        if (!row || !read_constant(values.row[i].value, row, &bindings->data[bindings->count - 1]))
+        if (!row)
             return false;
+        bindings->file[row - bindings->row] = values.row[i].value;
     }
+    return true;
+}
+
+bool tool_weights_parse(const char *given, enum cc_weights *weights)
+{
+    if (!given || cc_weights_parse(given, weights))
+        return true;
+    tool_say("--weights takes fp16, int8, palette4 or sparse, not %s.", given);
+    return false;
+}
+
+bool tool_bindings_read(struct tool_bindings *bindings)
+{
+    for (uint32_t i = 0; i < bindings->count; i++)
+        if (bindings->file[i] && !read_constant(bindings->file[i], &bindings->row[i], &bindings->data[i]))
+            return false;
     return true;
 }
 
@@ -154,9 +171,12 @@ void tool_bindings_release(struct tool_bindings *bindings)
     bindings->count = 0;
 }
 
-char *tool_bindings_compile(const struct tool_bindings *bindings, const char *model)
+char *tool_bindings_compile(const struct tool_bindings *bindings, const char *model, bool fallback)
 {
-    struct cc_options wanted = {.bindings = bindings->row, .binding_count = bindings->count};
+    struct cc_options wanted = {.bindings = bindings->row,
+                                .binding_count = bindings->count,
+                                .allow_fallback = fallback,
+                                .weights = bindings->weights};
     struct base_error error = {{0}};
     struct cc_bundle bundle = {0};
     struct cc_report report = {0};
@@ -170,10 +190,12 @@ char *tool_bindings_compile(const struct tool_bindings *bindings, const char *mo
         tool_say("%s", error.text);
     else if (!bundle.path)
         tool_say(
-            "%s: with --shape or --bind the compiled model is taken from the cache, which cannot be used. %s",
+            "%s: with --shape, --bind or --weights the compiled model is taken from the cache, which cannot "
+            "be used. %s",
             model, report.trouble.text);
     else if (!(path = base_strdup(bundle.path)))
         tool_say("%s: there is no memory for a path.", model);
+    cc_weights_report_destroy(report.weights);
     cc_bundle_release(&bundle);
     return path;
 }

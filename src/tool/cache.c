@@ -43,14 +43,15 @@ static const struct {
     const char *word;
     enum action action;
     unsigned least, most;
+    const char *takes;
 } actions[] = {
-    {"ls", LIST, 0, 0},
-    {"list", LIST, 0, 0},
-    {"rm", REMOVE, 0, WORDS_MAX}, /* none with --all */
-    {"remove", REMOVE, 1, WORDS_MAX},
-    {"clear", REMOVE_ALL, 0, 0},
-    {"gc", TRIM, 0, 0},
-    {"trim", TRIM, 1, 1},
+    {"ls", LIST, 0, 0, "nothing but --json"},
+    {"list", LIST, 0, 0, "nothing but --json"},
+    {"rm", REMOVE, 0, WORDS_MAX, "keys of entries, or --all"}, /* no keys with --all */
+    {"remove", REMOVE, 1, WORDS_MAX, "keys of entries"},
+    {"clear", REMOVE_ALL, 0, 0, "nothing but --json"},
+    {"gc", TRIM, 0, 0, "--limit BYTES or nothing"},
+    {"trim", TRIM, 1, 1, "a number of bytes"},
 };
 
 struct order {
@@ -218,9 +219,9 @@ static int go(const struct order *order)
     return good ? TOOL_OK : TOOL_FAILURE;
 }
 
-static bool usage(void)
+static bool refuse(unsigned row)
 {
-    fputs(tool_cache_help, stderr);
+    tool_say("cache %s takes %s; --help shows what the others take.", actions[row].word, actions[row].takes);
     return false;
 }
 
@@ -234,7 +235,7 @@ static bool take_limit(struct order *order, const char *word)
     }
     if (cc_cache_bytes(word, &order->limit))
         return true;
-    tool_say("%s is not a number of bytes.", word);
+    tool_say("%s is not a number of bytes; the suffixes K, M and G are taken.", word);
     return false;
 }
 
@@ -246,15 +247,22 @@ static bool take_order(struct order *order, const char *const *words, unsigned c
 
     while (row < BASE_COUNT_OF(actions) && (!count || strcmp(words[0], actions[row].word) != 0))
         row++;
-    if (row == BASE_COUNT_OF(actions) || rest < actions[row].least || rest > actions[row].most)
-        return usage();
+    if (row == BASE_COUNT_OF(actions)) {
+        if (count)
+            tool_say("cache takes ls, rm or gc, not %s.", words[0]);
+        else
+            fputs(tool_cache_help, stderr);
+        return false;
+    }
+    if (rest < actions[row].least || rest > actions[row].most)
+        return refuse(row);
     order->action = actions[row].action;
     order->keys = words + 1;
     order->key_count = rest;
     if (order->action == TRIM)
-        return !all && !(limit && rest) ? take_limit(order, rest ? words[1] : limit) : usage();
+        return !all && !(limit && rest) ? take_limit(order, rest ? words[1] : limit) : refuse(row);
     if (limit || (all && order->action != REMOVE) || (order->action == REMOVE && all == (rest != 0)))
-        return usage();
+        return refuse(row);
     if (all)
         order->action = REMOVE_ALL;
     return true;

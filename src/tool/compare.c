@@ -16,6 +16,7 @@
 #include "compiler/half.h"
 #include "tool/binding.h"
 #include "tool/comparison.h"
+#include "tool/inspect_model.h"
 #include "tool/named.h"
 #include "tool/tensor.h"
 #include "tool/tool.h"
@@ -67,11 +68,8 @@ static bool take_words(struct compare *c, int argc, char **argv)
         fputs(tool_compare_help, stderr);
         return false;
     }
-    if (c->html && !strcmp(c->html, "-")) {
-        tool_say("--html takes the name of a file: stdout is for the results.");
-        return false;
-    }
-    return (!seed || tool_number("--seed", seed, 0, UINT32_MAX, &c->seed)) &&
+    return tool_file_named("html", c->html) &&
+           (!seed || tool_number("--seed", seed, 0, UINT32_MAX, &c->seed)) &&
            (!nodes || tool_number("--nodes", nodes, 0, UINT32_MAX, &c->nodes)) &&
            (!threads || tool_number("--threads", threads, 1, ANE_THREADS_MAX, &c->threads));
 }
@@ -239,6 +237,16 @@ static bool measure_nodes(struct compare *c)
     return good;
 }
 
+/* There is no host segment here, so the advice to allow one is of no use. */
+static void say_refusal(const struct compare *c, const struct base_error *error)
+{
+    const char *advice = strstr(error->text, "; --allow-fallback");
+    int length = advice ? (int)(advice - error->text) : (int)strlen(error->text);
+
+    tool_say("%s: %.*s%s", c->model, length, error->text,
+             advice ? "; compare takes networks that run on the engine as a whole." : "");
+}
+
 static bool measure(struct compare *c, struct base_error *error)
 {
     uint64_t state = c->seed;
@@ -251,7 +259,7 @@ static bool measure(struct compare *c, struct base_error *error)
         if (!set_input(c, i, &state))
             return false;
     if (!tool_comparison_network(&c->comparison)) {
-        tool_say("%s: %s", c->model, error->text);
+        say_refusal(c, error);
         return false;
     }
     return measure_nodes(c);
@@ -280,6 +288,23 @@ static uint32_t processors(void)
     return count < 1 ? 1 : count > ANE_THREADS_MAX ? ANE_THREADS_MAX : (uint32_t)count;
 }
 
+/* A graph is needed, which a bundle and a compiled program do not have. */
+static bool read_model(struct compare *c)
+{
+    struct base_error error = {{0}};
+
+    if (!tool_inspect_is_model(c->model)) {
+        tool_say("%s: compare takes the model itself, a .mil or .onnx file.", c->model);
+        return false;
+    }
+    if (!tool_bindings_read(&c->bindings))
+        return false;
+    if (!cc_model_read(c->model, c->bindings.row, c->bindings.count, &c->graph, &error))
+        return true;
+    tool_say("%s", error.text);
+    return false;
+}
+
 int tool_compare(int argc, char **argv)
 {
     struct compare *c = base_alloc(sizeof(*c));
@@ -297,10 +322,7 @@ int tool_compare(int argc, char **argv)
         return TOOL_USAGE;
     }
     setenv("ANEMONE_SERVICE", "none", 1); /* surfaces are this process's own */
-    good = !cc_model_read(c->model, c->bindings.row, c->bindings.count, &c->graph, &error);
-    if (!good)
-        tool_say("%s", error.text);
-    good = good && check_names(c) && measure(c, &error) && show(c);
+    good = read_model(c) && check_names(c) && measure(c, &error) && show(c);
     if (c->comparison.graph)
         tool_comparison_close(&c->comparison);
     cc_graph_destroy(c->graph);

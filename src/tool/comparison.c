@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The reference is computed once and never changed. What differs from it, in the rest of the network after a
- * node, is in arrays of its own: operations whose operands are all as in the reference are not computed again.
+ * node, is in arrays of its own: operations whose operands are all as in the reference are not computed
+ * again.
  */
 #include "tool/comparison.h"
 

@@ -117,7 +117,7 @@ static void print_notes(const struct tool_comparison *c)
             same += equal;
         }
         if (same && first)
-            printf("not measured: %u: %s\n", same, c->node[i].note);
+            printf("%u %s not measured: %s\n", same, same == 1 ? "node" : "nodes", c->node[i].note);
     }
 }
 
@@ -129,10 +129,12 @@ void tool_comparison_print(const struct tool_comparison *c, const struct tool_co
     printf("inputs: %s\n\n", head->inputs);
     print_outputs(c);
     putchar('\n');
-    print_heads();
+    if (count)
+        print_heads();
     for (uint32_t i = 0; list && i < count; i++)
         print_node(&c->rows->row[list[i].row], &c->node[list[i].row]);
-    putchar('\n');
+    if (count)
+        putchar('\n');
     print_notes(c);
     base_free(list);
 }

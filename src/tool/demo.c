@@ -243,11 +243,11 @@ static bool show(const struct tool_demo_models *models, uint32_t core, bool trac
         tool_say("%s", ane_machine_error());
         return false;
     }
-    good = tool_model_open(models->accumulator, &model) && accumulate(&model);
+    good = tool_model_open(models->accumulator, false, &model) && accumulate(&model);
     tool_model_close(&model);
     if (!good)
         return false;
-    good = tool_model_open(models->network, &model) && infer(&model, machine);
+    good = tool_model_open(models->network, false, &model) && infer(&model, machine);
     tool_model_close(&model);
     return good && tool_demo_digits(models->folder);
 }

@@ -109,7 +109,7 @@ bool tool_demo_digits(const char *folder)
     printf("\n5. A network of two convolutions and two matrices reads handwritten digits\n\n");
     good = tool_file_write(mil, tool_digits_mil, tool_digits_mil_bytes) &&
            tool_file_write(weights, tool_digits_weights, tool_digits_weights_bytes) &&
-           tool_model_open(mil, &model) && judge(&model);
+           tool_model_open(mil, false, &model) && judge(&model);
     tool_model_close(&model);
     return good;
 }

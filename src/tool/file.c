@@ -54,6 +54,14 @@ uint8_t *tool_file_read(const char *path, size_t limit, size_t *size)
     return bytes;
 }
 
+bool tool_file_named(const char *option, const char *name)
+{
+    if (!name || (name[0] && strcmp(name, "-") != 0))
+        return true;
+    tool_say("--%s takes the name of a file%s.", option, name[0] ? ": stdout is for the results" : "");
+    return false;
+}
+
 bool tool_file_write(const char *path, const void *bytes, size_t size)
 {
     FILE *file = strcmp(path, "-") ? fopen(path, "wb") : stdout;

@@ -26,6 +26,8 @@ static bool expand(struct making *making, const struct cc_bundle *bundle, const 
 {
     struct pr_problem problem = {0};
 
+    if (bundle->parts)
+        return fail(path, "the network has host segments; an image is one program of the engine.");
     if (!pr_e5_read(bundle->main, bundle->main_bytes, &making->e5, &problem) ||
         !pr_e5_image_measure(&making->e5, &making->parts, &problem))
         return fail(path, problem.text);

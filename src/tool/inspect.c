@@ -20,7 +20,8 @@
 #include "tool/tool.h"
 
 const char tool_inspect_help[] =
-    "anemone inspect FILE|BUNDLE|FOLDER [--listing] [--raw] [--words N] [--descriptors N] [--recursive] [--json]\n\n"
+    "anemone inspect FILE|BUNDLE|FOLDER [--listing] [--raw] [--words N] [--descriptors N] [--recursive]\n"
+    "                [--shape NAME=1,3,224,224] [--bind NAME=FILE.npy] [--json]\n\n"
     "Shows what a program holds: its ports with shapes and strides, its buffers, and every descriptor:\n"
     "the task in one sentence, the kernel streams, what function an activation table seems to be, and\n"
     "each field that is not zero with its place, its value and what that means (docs/descriptor.md\n"
@@ -299,12 +300,14 @@ static int inspect(int argc, char **argv, struct tool_bindings *bindings)
     }
     if (!tool_asked_read(&how.asked, words, descriptors))
         return TOOL_USAGE;
-    if (!how.asked.raw && (tool_inspect_is_model(path) || (!how.recursive && tool_inspect_is_bundle(path))))
-        return inspect_compiled(path, listing, how.as_json, bindings);
-    if (bindings->count) {
+    if (bindings->count && !tool_inspect_is_model(path)) {
         tool_say("%s: --shape and --bind are about the inputs of an ONNX model.", path);
         return TOOL_USAGE;
     }
+    if (!tool_bindings_read(bindings))
+        return TOOL_FAILURE;
+    if (!how.asked.raw && (tool_inspect_is_model(path) || (!how.recursive && tool_inspect_is_bundle(path))))
+        return inspect_compiled(path, listing, how.as_json, bindings);
     if (!tool_folder_is(path))
         return inspect_file(path, listing, &how);
     if (listing) {

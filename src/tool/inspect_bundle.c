@@ -212,16 +212,20 @@ int tool_inspect_bundle(const char *path, bool as_json)
     struct pr_problem problem = {0};
     struct cc_bundle bundle = {0};
     struct cc_report report = {0};
-    bool good = false;
+    bool good = false, composite = false;
 
     if (!e5)
         tool_say("%s: no memory to read it.", path);
     else if (cc_compile(path, NULL, &bundle, &report, &error))
         tool_say("%s", error.text);
+    else if (bundle.parts)
+        composite = true;
     else if (!pr_e5_read(bundle.main, bundle.main_bytes, e5, &problem))
         tool_say("%s: %s", path, problem.text);
     else
         good = true;
+    if (composite)
+        tool_inspect_composite(path, &bundle, &report, as_json);
     for (uint32_t i = 0; good && !as_json && i < e5->ports; i++)
         base_printable_make(e5->port[i].name, strlen(e5->port[i].name));
     if (good && as_json)
@@ -230,5 +234,5 @@ int tool_inspect_bundle(const char *path, bool as_json)
         print_text(path, &bundle, &report, e5);
     cc_bundle_release(&bundle);
     base_free(e5);
-    return good ? TOOL_OK : TOOL_FAILURE;
+    return good || composite ? TOOL_OK : TOOL_FAILURE;
 }

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "compiler/compile.h"
 #include "compiler/onnx/onnx.h"
 
 /* A name that ends in .mil or .onnx. */
@@ -17,5 +18,8 @@ int tool_inspect_model(const char *path, const struct cc_binding *bindings, uint
 bool tool_inspect_is_bundle(const char *path);
 /* Ports, records, constants; an exit status. */
 int tool_inspect_bundle(const char *path, bool as_json);
+/* Of one with host segments. */
+void tool_inspect_composite(const char *path, const struct cc_bundle *bundle, const struct cc_report *report,
+                            bool as_json);
 
 #endif

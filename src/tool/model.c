@@ -30,6 +30,7 @@ static bool find_type(uint32_t dtype, enum tool_type *type)
     case E5RT_DTYPE_INT8: *type = TOOL_INT8; return true;
     case E5RT_DTYPE_FP16: *type = TOOL_FP16; return true;
     case E5RT_DTYPE_FP32: *type = TOOL_FP32; return true;
+    case E5RT_DTYPE_INT32: *type = TOOL_INT32; return true;
     default: return false;
     }
 }
@@ -45,7 +46,7 @@ static bool describe(struct tool_port *port, e5rt_tensor_desc_t desc, const char
     if (rank > TOOL_NPY_RANK_MAX || !find_type(dtype, &port->type)) {
         tool_say(
             "%s: port %s has %" PRIu64
-            " dimensions of type %u; at most %u of uint8, int8, fp16 or fp32 (1 to 4) are read and written.",
+            " dimensions of type %u; at most %u of uint8, int8, fp16, fp32 or int32 (1 to 5) are read and written.",
             path, port->name, rank, dtype, TOOL_NPY_RANK_MAX);
         return false;
     }
@@ -118,21 +119,28 @@ static bool bind_all(struct tool_model *model, const char *path)
     return true;
 }
 
-static bool compile(struct tool_model *model, const char *path)
+static bool compile(struct tool_model *model, const char *path, bool fallback)
 {
     e5rt_e5_compiler_t compiler = NULL;
-    bool good = tool_e5rt_said(e5rt_e5_compiler_create(&compiler), path);
+    e5rt_e5_compiler_options_t options = NULL;
+    bool good = tool_e5rt_said(e5rt_e5_compiler_create(&compiler), path) &&
+                tool_e5rt_said(e5rt_e5_compiler_options_create(&options), path) &&
+                tool_e5rt_said(e5rt_e5_compiler_options_set_compute_device_types_mask(
+                                   options, fallback ? E5RT_DEVICE_ANE | E5RT_DEVICE_CPU : E5RT_DEVICE_ANE),
+                               path);
 
     if (good) {
         int64_t status;
 
         tool_progress_begin();
-        status = e5rt_e5_compiler_compile(compiler, path, NULL, &model->library);
+        status = e5rt_e5_compiler_compile(compiler, path, options, &model->library);
         tool_progress_end();
         good = tool_e5rt_said(status, path);
     }
     if (good && e5rt_get_last_warning_message()[0])
         tool_say("%s", e5rt_get_last_warning_message());
+    if (options)
+        e5rt_e5_compiler_options_release(&options);
     if (compiler)
         e5rt_e5_compiler_release(&compiler);
     return good;
@@ -159,12 +167,12 @@ static bool make_operation(struct tool_model *model, const char *path)
     return good;
 }
 
-bool tool_model_open(const char *path, struct tool_model *model)
+bool tool_model_open(const char *path, bool fallback, struct tool_model *model)
 {
     uint64_t begin = tool_latency_now_ns(), compiled;
 
     *model = (struct tool_model){0};
-    if (!compile(model, path))
+    if (!compile(model, path, fallback))
         return false;
     compiled = tool_latency_now_ns();
     model->compile_ns = compiled - begin;

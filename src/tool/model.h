@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A model ready to run through the runtime: .mil, .onnx, bundle or program image, with a packed buffer at every
- * port.
+ * A model ready to run through the runtime: .mil, .onnx, bundle or program image, with a packed buffer at
+ * every port.
  */
 #ifndef TOOL_MODEL_H
 #define TOOL_MODEL_H
@@ -33,8 +33,8 @@ struct tool_model {
     struct tool_port port[TOOL_MODEL_PORTS_MAX]; /* inputs, then outputs */
 };
 
-/* False after saying why; close it in any case. */
-bool tool_model_open(const char *path, struct tool_model *model);
+/* False after saying why; close it in any case. `fallback`: what the engine cannot run, the host does. */
+bool tool_model_open(const char *path, bool fallback, struct tool_model *model);
 /* One dispatch; false after saying why. The context is the model. */
 bool tool_model_run(void *model);
 void tool_model_close(struct tool_model *model);

@@ -18,6 +18,7 @@ static const char *const forms[] = {
     [CC_FORM_DECODED] = "descriptors of a form that public programs have",
     [CC_FORM_COMPOSED] = "several decoded forms, which are named",
     [CC_FORM_CHOSEN] = "an encoding or a table of ours (docs/provenance.md)",
+    [CC_FORM_HOST] = "the engine has none: refused, or with --allow-fallback computed by the host",
 };
 
 /* Words, from this column on; a line that is full goes on below the same column. */

@@ -27,7 +27,8 @@
 const char tool_run_help[] =
     "anemone run MODEL --input NAME=FILE.npy ... --output NAME=FILE.npy ...\n"
     "anemone run MODEL --image PICTURE [--labels FILE] [--top N] ...\n"
-    "            [--shape NAME=1,3,224,224] [--bind NAME=FILE.npy]\n"
+    "            [--shape NAME=1,3,224,224] [--bind NAME=FILE.npy] [--allow-fallback]\n"
+    "            [--weights fp16|int8|palette4|sparse]\n"
     "            [--repeat N] [--numerics m1|m1-exact|ieee] [--threads N] [--core native|emulated]\n"
     "            [--firmware FILE] [--timing m1|none] [--trace FILE] [--json]\n\n"
     "Runs a model once, writes its outputs, and shows what a classifier says.\n"
@@ -45,6 +46,9 @@ const char tool_run_help[] =
     "  --std S[,S,S]       then divided by; 1\n"
     "  --layout LAYOUT     auto (default: by the input's shape), nchw or nhwc\n"
     "  --bgr               blue first\n" TOOL_BINDINGS_HELP
+    "  --weights FORM      fp16 (default), int8, palette4 or sparse; see anemone compile --help\n"
+    "  --allow-fallback    what the engine cannot run, the host computes, between programs of the engine;\n"
+    "                      without it such a model is refused\n"
     "  --labels FILE       one name per class, a line each\n"
     "  --top N             the N largest values of the output that has one per class, with bars; 5 with\n"
     "                      --image or --labels\n"
@@ -85,6 +89,7 @@ struct bindings {
 
 struct run {
     bool as_json;
+    bool fallback; /* host segments are allowed */
     uint32_t repeat;
     struct bindings in, out;
     struct tool_bindings given; /* of the model's inputs, before it is compiled */
@@ -252,17 +257,27 @@ static bool take_words(struct run *run, int argc, char **argv, const char **mode
                    timing = {"--timing", "ANEMONE_TIMING", NULL}, traced = {"--trace", "ANEMONE_TRACE", NULL};
     const struct setting *const own[] = {&numerics, &threads, &core, &firmware, &timing, &traced, NULL};
     struct tool_image_words image = {0};
-    const char *repeat = NULL, *labels = NULL, *top = NULL;
-    const struct tool_option options[] = {
-        {"json", &run->as_json, NULL},       {"image", NULL, &image.image},
-        {"fit", NULL, &image.fit},           {"range", NULL, &image.range},
-        {"mean", NULL, &image.mean},         {"std", NULL, &image.std},
-        {"layout", NULL, &image.layout},     {"bgr", &image.bgr, NULL},
-        {"labels", NULL, &labels},           {"top", NULL, &top},
-        {"repeat", NULL, &repeat},           {"numerics", NULL, &numerics.given},
-        {"threads", NULL, &threads.given},   {"core", NULL, &core.given},
-        {"firmware", NULL, &firmware.given}, {"timing", NULL, &timing.given},
-        {"trace", NULL, &traced.given},      {0}};
+    const char *repeat = NULL, *labels = NULL, *top = NULL, *weights = NULL;
+    const struct tool_option options[] = {{"json", &run->as_json, NULL},
+                                          {"allow-fallback", &run->fallback, NULL},
+                                          {"image", NULL, &image.image},
+                                          {"fit", NULL, &image.fit},
+                                          {"range", NULL, &image.range},
+                                          {"mean", NULL, &image.mean},
+                                          {"std", NULL, &image.std},
+                                          {"layout", NULL, &image.layout},
+                                          {"bgr", &image.bgr, NULL},
+                                          {"labels", NULL, &labels},
+                                          {"top", NULL, &top},
+                                          {"repeat", NULL, &repeat},
+                                          {"numerics", NULL, &numerics.given},
+                                          {"threads", NULL, &threads.given},
+                                          {"core", NULL, &core.given},
+                                          {"firmware", NULL, &firmware.given},
+                                          {"timing", NULL, &timing.given},
+                                          {"trace", NULL, &traced.given},
+                                          {"weights", NULL, &weights},
+                                          {0}};
     unsigned count;
 
     if (!tool_bindings_take(&argc, argv, &run->given) || !take_bindings(&argc, argv, "input", &run->in) ||
@@ -273,7 +288,9 @@ static bool take_words(struct run *run, int argc, char **argv, const char **mode
         fputs(tool_run_help, stderr);
         return false;
     }
-    run->own_option = first_given(own);
+    if (!tool_weights_parse(weights, &run->given.weights))
+        return false;
+    run->own_option = run->fallback ? "--allow-fallback" : first_given(own);
     *trace = setting_value(&traced);
     run->config.firmware_image = setting_value(&firmware);
     return take_numerics(&numerics, run) && take_core(&core, run) && take_timing(&timing, run) &&
@@ -510,11 +527,11 @@ static bool open_model(struct run *run, const char *model)
     char *bundle;
     bool good;
 
-    if (!run->given.count)
-        return tool_model_open(model, &run->model);
-    bundle = tool_bindings_compile(&run->given, model);
+    if (!run->given.count && !run->given.weights)
+        return tool_model_open(model, run->fallback, &run->model);
+    bundle = tool_bindings_compile(&run->given, model, run->fallback);
     compiled = tool_latency_now_ns() - begin;
-    good = bundle && tool_model_open(bundle, &run->model);
+    good = bundle && tool_model_open(bundle, run->fallback, &run->model);
     run->model.compile_ns += compiled;
     base_free(bundle);
     return good;
@@ -598,8 +615,9 @@ int tool_run(int argc, char **argv)
     }
     if (trace && !open_trace(&run, trace))
         return TOOL_FAILURE;
-    good =
-        (!run.labels_file || tool_labels_read(run.labels_file, &run.labels)) && go(&run, model) && rank(&run);
+    good = tool_bindings_read(&run.given) &&
+           (!run.labels_file || tool_labels_read(run.labels_file, &run.labels)) && go(&run, model) &&
+           rank(&run);
     if (good && run.as_json)
         print_json(&run, model);
     else if (good)

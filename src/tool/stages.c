@@ -3,10 +3,13 @@
 
 #include <stdio.h>
 
+#include "compiler/host.h"
 #include "protocol/timing.h"
 #include "tool/latency.h"
 
 #define ESTIMATE_NOTE "virtual time of a call with timing m1; modelled, not measured"
+
+#define HOST_STAGE "host segments"
 
 /* Machine stages by their place in ane_machine_profile. */
 enum { STAGE_RUNTIME, STAGE_SUBMIT, STAGE_TAKE, STAGE_ENGINE, STAGE_FIRMWARE, STAGE_COMPLETE };
@@ -35,8 +38,8 @@ static double outside(uint64_t whole_ns, double inside_us, uint32_t rounds)
     return whole_us > inside_us ? (whole_us - inside_us) / rounds : 0;
 }
 
-static void average(const struct ane_machine_profile *profile, uint64_t whole_ns, uint64_t virtual_ns,
-                    uint32_t rounds, struct tool_stages *stages)
+static void average(const struct ane_machine_profile *profile, uint64_t whole_ns, uint64_t host_ns,
+                    uint64_t virtual_ns, uint32_t rounds, struct tool_stages *stages)
 {
     double wall = 0, modelled = 0, requests = profile->requests ? (double)profile->requests : 1;
 
@@ -47,7 +50,8 @@ static void average(const struct ane_machine_profile *profile, uint64_t whole_ns
         modelled += (double)profile->virtual_ns[i] / 1e3;
     }
     /* The runtime before and after its requests. */
-    stages->wall_us[STAGE_RUNTIME] = outside(whole_ns, wall, rounds);
+    stages->host_us = (double)host_ns / 1e3 / rounds;
+    stages->wall_us[STAGE_RUNTIME] = outside(whole_ns, wall + (double)host_ns / 1e3, rounds);
     stages->virtual_us[STAGE_RUNTIME] = outside(virtual_ns, modelled, rounds);
     stages->whole_virtual_us = (double)virtual_ns / 1e3 / rounds;
 }
@@ -57,7 +61,8 @@ static bool measure_stages(struct ane_machine *machine, bool (*dispatch)(void *c
                            uint32_t rounds, struct tool_stages *stages)
 {
     struct ane_machine_profile profile = {0};
-    uint64_t virtual_before = ane_machine_now(machine), before = tool_latency_now_ns(), whole;
+    uint64_t virtual_before = ane_machine_now(machine), before = tool_latency_now_ns(), whole,
+             host = cc_host_spent_ns();
     bool good = true;
 
     ane_machine_profile(machine, 1, NULL);
@@ -66,7 +71,8 @@ static bool measure_stages(struct ane_machine *machine, bool (*dispatch)(void *c
     whole = tool_latency_now_ns() - before;
     ane_machine_profile(machine, 0, &profile);
     if (good)
-        average(&profile, whole, ane_machine_now(machine) - virtual_before, rounds, stages);
+        average(&profile, whole, cc_host_spent_ns() - host, ane_machine_now(machine) - virtual_before, rounds,
+                stages);
     if (good && rounds == 1 && stages->p50 == 0)
         stages->p10 = stages->p50 = stages->p90 = (double)whole / 1e3;
     return good;
@@ -101,6 +107,8 @@ void tool_stages_json(struct json *json, const struct tool_stages *stages)
     json_object(json, "stages");
     for (unsigned i = 0; i < TOOL_STAGES; i++)
         json_real(json, tool_stage_name(i), stages->wall_us[i]);
+    if (stages->host_us > 0)
+        json_real(json, HOST_STAGE, stages->host_us);
     json_object_end(json);
     json_object(json, "virtual_us");
     for (unsigned i = 0; i < TOOL_STAGES; i++)
@@ -134,7 +142,7 @@ void tool_stages_print(const struct tool_stages *s)
     const double kick = s->timed ? PR_TIMING_KICK_NS / 1e3 : 0, host = PR_TIMING_HOST_NS / 1e3,
                  method = s->timed ? PR_TIMING_METHOD_REST_NS / 1e3 : 0,
                  call = s->timed && v[STAGE_RUNTIME] > 0 ? PR_TIMING_CALL_REST_NS / 1e3 : 0;
-    double wall = 0;
+    double wall = s->host_us;
 
     for (unsigned i = 0; i < TOOL_STAGES; i++)
         wall += w[i];
@@ -147,6 +155,8 @@ void tool_stages_print(const struct tool_stages *s)
     budget_row(PR_TIMING_COMPLETE, w[STAGE_COMPLETE], v[STAGE_COMPLETE] - host);
     printf("  %-68s %10.2f %12.2f %12.1f\n", "the rest of the method and of the call", 0.0, method + call,
            (PR_TIMING_METHOD_REST_NS + PR_TIMING_CALL_REST_NS) / 1e3);
+    if (s->host_us > 0)
+        printf("  %-68s %10.2f %12s %12s\n", HOST_STAGE, s->host_us, "", "");
     printf("  %-68s %10.2f %12.2f %12d\n", "together", wall, s->whole_virtual_us, PR_TIMING_CALL_US);
     printf(
         "  here: wall time of this host. virtual: what the model's clock says, with timing %s. an M1: the\n"

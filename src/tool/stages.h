@@ -19,6 +19,7 @@ struct tool_stages {
     double p10, p50, p90;        /* of one whole call, microseconds of wall time */
     double wall_us[TOOL_STAGES]; /* averages */
     double virtual_us[TOOL_STAGES];
+    double host_us;          /* wall time of host segments, which the model's clock does not count */
     double whole_virtual_us; /* of one whole call */
     double m1_estimate_us;   /* the same with timing m1 */
     bool timed;              /* timing m1 */

@@ -39,6 +39,8 @@ void tool_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A whole file, at most `limit` bytes, for base_free; NULL after saying why. */
 uint8_t *tool_file_read(const char *path, size_t limit, size_t *size);
+/* Whether an option names a file: `-` and an empty name do not. False after saying so; NULL: not given. */
+bool tool_file_named(const char *option, const char *name);
 /* False after saying why. */
 bool tool_file_write(const char *path, const void *bytes, size_t size);
 

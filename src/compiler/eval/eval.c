@@ -61,6 +61,11 @@ static cc_eval_family *const families[CC_OP_COUNT] = {
     [CC_OP_CUMSUM] = cc_eval_cumsum,
     [CC_OP_CONCAT] = cc_eval_concat,
     [CC_OP_STACK] = cc_eval_concat,
+    [CC_OP_ARG_MAX] = cc_eval_arg,
+    [CC_OP_ARG_MIN] = cc_eval_arg,
+    [CC_OP_TOPK] = cc_eval_topk,
+    [CC_OP_TOPK_INDICES] = cc_eval_topk,
+    [CC_OP_GATHER_AT] = cc_eval_gather,
 };
 
 void cc_eval_strides(const struct cc_value *value, uint64_t stride[CC_RANK_MAX])

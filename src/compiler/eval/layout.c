@@ -194,11 +194,24 @@ int cc_eval_batch(const struct cc_eval_task *t)
 }
 
 /* Three axes: those before `axis`, the indices, those behind. */
+/* Index i, from the front and within the axis. */
+static int64_t index_of(const struct cc_eval_task *t, uint32_t i, uint32_t length)
+{
+    const double *computed = t->op->kind == CC_OP_GATHER_AT ? t->operand[1] : NULL;
+    int64_t index;
+
+    if (!computed)
+        return ((const int32_t *)t->graph->value[t->op->a.indices - 1].data)[i];
+    index = (int64_t)computed[i];
+    index = index < 0 ? index + length : index;
+    return index < 0 ? 0 : index < length ? index : (int64_t)length - 1;
+}
+
 int cc_eval_gather(const struct cc_eval_task *t)
 {
-    const struct cc_value *v = &t->graph->value[t->op->a.indices - 1];
+    const struct cc_value *v =
+        &t->graph->value[t->op->kind == CC_OP_GATHER_AT ? t->op->input[1] : t->op->a.indices - 1];
     uint32_t axis = t->op->a.axis, outer = 1, inner = 1, length = t->x->dim[axis];
-    const int32_t *index = v->data;
     struct cc_move m;
     int status;
 
@@ -210,7 +223,7 @@ int cc_eval_gather(const struct cc_eval_task *t)
     for (uint32_t i = 0; !status && i < outer; i++)
         m.from[0][i] = (int64_t)i * length * inner;
     for (uint32_t i = 0; !status && i < m.dim[1]; i++)
-        m.from[1][i] = (int64_t)index[i] * inner;
+        m.from[1][i] = index_of(t, i, length) * inner;
     for (uint32_t i = 0; !status && i < inner; i++)
         m.from[2][i] = i;
     if (!status)

@@ -30,6 +30,9 @@ cc_eval_family cc_eval_reduce, cc_eval_softmax, cc_eval_l2_norm, cc_eval_layer_n
 cc_eval_family cc_eval_copy, cc_eval_transpose, cc_eval_slice, cc_eval_tile, cc_eval_pad, cc_eval_reverse,
     cc_eval_gather, cc_eval_depth, cc_eval_batch, cc_eval_concat, cc_eval_cumsum, cc_eval_resize;
 
+/* extreme.c */
+cc_eval_family cc_eval_arg, cc_eval_topk;
+
 /* The elements of a constant, as doubles. */
 void cc_eval_elements(const struct cc_value *value, double *elements);
 /* The elements of a parameter (value index + 1), to be freed; NULL for none. */

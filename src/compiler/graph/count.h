@@ -10,7 +10,10 @@ struct cc_count {
     uint32_t by_kind[CC_OP_COUNT];
     uint64_t parameters;    /* elements of the float constants that an operation reads; each constant once */
     uint64_t weights_bytes; /* of those, as fp16 */
-    /* Products that are added up in convolutions and matrix products, padding included; UINT64_MAX at most. */
+    /*
+     * Products that are added up in convolutions and matrix products, padding included; UINT64_MAX at
+     * most.
+     */
     uint64_t macs;
 };
 

@@ -15,12 +15,17 @@
 
 #define CC_RANK_MAX   5u
 #define CC_INPUTS_MAX 64u /* operands of a concat or stack; every other operation has at most 3 */
+/* Chosen: a loop is unrolled by the readers of models, and its text is read once per round. */
+#define CC_LOOP_NODES_MAX 4096u /* that one loop becomes */
+#define CC_NESTED_MAX     16u   /* graphs, functions and blocks in each other */
 
 /*
- * Limits of the M1 engine (H13). The last axes of a tensor of rank 3 to 5 are C, H and W. PR_WIDTH_MAX is the
- * limit of W, H and the depth of rank 5; PR_CHANNELS_MAX that of C, the batch, and every axis of rank 1 and
- * 2. Constants have no axis limits.
+ * The last axes of a tensor of rank 3 to 5 are C, H and W. What one descriptor of the M1 engine (H13) takes,
+ * PR_WIDTH_MAX of W and H and PR_CHANNELS_MAX of C, is the limit of a window and of a product; every other
+ * operation is cut where an axis is longer. Constants have no axis limits.
  */
+/* Chosen: the axis of a tensor; the priors of a detector, ten seconds of sound. 64 pieces of PR_WIDTH_MAX. */
+#define CC_AXIS_MAX         (1u << 20)
 #define CC_TENSOR_BYTES_MAX (2ull << 30) /* one tensor; also all weights of a program together */
 /* What a descriptor can say of a window: Px and Py have five bits, Sx and Sy two. */
 #define CC_PAD_MAX    31u
@@ -73,6 +78,14 @@ enum cc_type { CC_FP16, CC_FP32, CC_INT32, CC_BOOL };
  * BATCH_TO_SPACE and SPACE_TO_BATCH the same with the batch, where pad is cut off the result or added to x.
  * REVERSE: along `axes`. GATHER: along `axis`, at the int32 constants `indices`, whose axes replace it.
  * CUMSUM: along `axis`.
+ *
+ * ARG_MAX and ARG_MIN: the index along `axis` of the largest or smallest element, of equal ones the first, or
+ * with `reverse` the last; a NaN counts only where all are. TOPK: the size[0] largest elements along `axis`,
+ * with `reverse` the smallest, in their order, of equal ones that of the lower index first; TOPK_INDICES:
+ * their indices. GATHER_AT: GATHER of the first operand at computed int32 indices, the second; a negative one
+ * counts from the end, and one beyond the ends is the end. The engine has none of these: they run on the host alone (compiler/fallback.h). Their int32
+ * results are the only integers that are computed when the network runs, with CAST to int32, which truncates;
+ * layout operations and CAST take them.
  *
  * An operation is a primitive, which the lowering takes, or a composite, which a pass replaces by primitives
  * (pass/passes.h).
@@ -174,6 +187,13 @@ enum cc_type { CC_FP16, CC_FP32, CC_INT32, CC_BOOL };
     X(CONCAT, "concat", CC_INPUTS_LIST)    \
     X(STACK, "stack", CC_INPUTS_LIST)
 
+#define CC_OPS_HOST(X)                 \
+    X(ARG_MAX, "reduce_argmax", 1)     \
+    X(ARG_MIN, "reduce_argmin", 1)     \
+    X(TOPK, "topk", 1)                 \
+    X(TOPK_INDICES, "topk_indices", 1) \
+    X(GATHER_AT, "gather_at", 2)
+
 #define CC_OPS(X)                                    \
     X(INPUT, "input", 0)                             \
     X(CONST, "const", 0)                             \
@@ -200,7 +220,8 @@ enum cc_type { CC_FP16, CC_FP32, CC_INT32, CC_BOOL };
     X(LAYER_NORM, "layer_norm", 1)                   \
     X(INSTANCE_NORM, "instance_norm", 1)             \
     X(BATCH_NORM, "batch_norm", 1)                   \
-    CC_OPS_LAYOUT(X)
+    CC_OPS_LAYOUT(X)                                 \
+    CC_OPS_HOST(X)
 
 enum cc_op_kind {
 #define X(id, name, inputs) CC_OP_##id,
@@ -210,6 +231,7 @@ enum cc_op_kind {
 };
 const char *cc_op_name(enum cc_op_kind kind);
 bool cc_op_gives_bool(enum cc_op_kind kind); /* comparisons and LOGICAL_* */
+bool cc_op_is_host(enum cc_op_kind kind);    /* CC_OPS_HOST: the engine has no form of it */
 
 /*
  * INPUT and CONST are operations without inputs that come before the first use of their value, so that every
@@ -267,7 +289,7 @@ struct cc_attributes {
     bool transpose_x, transpose_y; /* MATMUL */
     uint32_t axes;  /* bit per axis: reductions, LAYER_NORM, SQUEEZE, SLICE_*; EXPAND_DIMS: result's */
     bool keep_dims; /* reductions */
-    uint32_t axis;  /* SOFTMAX, CONCAT; STACK: of the result */
+    uint32_t axis;  /* SOFTMAX, CONCAT, ARG_*, TOPK*; STACK: of the result */
     float alpha, beta,
         epsilon; /* the unary operations that have them; epsilon: the norms too; alpha: PAD's value */
     float gamma; /* LOCAL_RESPONSE_NORM, whose size is kernel[0] */
@@ -278,7 +300,7 @@ struct cc_attributes {
     enum cc_nearest nearest;
     float scale[2], cubic; /* RESIZE: result / x of H and W, 0: of the lengths; the coefficient of CUBIC */
     enum cc_depth_order order;  /* DEPTH_TO_SPACE, SPACE_TO_DEPTH */
-    bool exclusive, reverse;    /* CUMSUM */
+    bool exclusive, reverse;    /* CUMSUM; reverse: ARG_*, TOPK* */
     uint32_t indices;           /* GATHER: a constant, value index + 1 */
     uint32_t perm[CC_RANK_MAX]; /* TRANSPOSE: axis i of the result is axis perm[i] of x */
     /* SLICE_*, per axis of x; PAD: begin and end. step: from one element to the next, 0 means 1 */

@@ -3,8 +3,8 @@
  * The rules of shapes and types that every operation of a graph follows, and the engine's limits. A rule
  * computes the shape of the result from the operands; cc_op_check then compares it with the declared one, so
  * a rule, except that of reshape, does not look at the declaration. The lowering relies on a checked graph:
- * indices are valid, operands are computed before their use, and no axis of a computed value exceeds the
- * engine's limit.
+ * indices are valid, operands are computed before their use, and no axis of a computed value is longer than
+ * CC_AXIS_MAX.
  */
 #include "compiler/graph/rules.h"
 
@@ -26,35 +26,9 @@ struct cc_shape_text cc_rule_text(const struct cc_value *value)
     return cc_shape_text(value->type, value->rank, value->dim);
 }
 
-/* The limit of each axis on this chip. */
-static int axis_check(uint32_t rank, uint32_t axis, uint32_t extent, struct base_error *error)
-{
-    static const char *const names[CC_RANK_MAX] = {"N", "D", "C", "H", "W"};
-    static const uint32_t limits[CC_RANK_MAX] = {PR_CHANNELS_MAX, PR_WIDTH_MAX, PR_CHANNELS_MAX, PR_WIDTH_MAX,
-                                                 PR_WIDTH_MAX};
-    uint32_t place = axis + CC_RANK_MAX - rank;
-
-    if (rank < 3)
-        return extent <= PR_CHANNELS_MAX
-                   ? 0
-                   : base_fail(error, EINVAL,
-                               "axis %u of length %u is longer than %u (limit of the M1 engine: C <= %u)",
-                               axis, extent, PR_CHANNELS_MAX, PR_CHANNELS_MAX);
-    if (rank == 4 && axis == 0)
-        place = 0;
-    if (extent > limits[place])
-        return base_fail(
-            error, EINVAL,
-            "axis %u (%s) of length %u is longer than %u (limit of the M1 engine: W, H <= %u; C <= %u)", axis,
-            names[place], extent, limits[place], PR_WIDTH_MAX, PR_CHANNELS_MAX);
-    return 0;
-}
-
 int cc_shape_check(enum cc_type type, uint32_t rank, const uint32_t *dims, bool constant,
                    struct base_error *error)
 {
-    int status;
-
     if (cc_type_bytes(type) == 0)
         return base_fail(error, EINVAL, "type %d does not exist", (int)type);
     if (rank > CC_RANK_MAX)
@@ -64,8 +38,9 @@ int cc_shape_check(enum cc_type type, uint32_t rank, const uint32_t *dims, bool 
         if (dims[i] == 0)
             return base_fail(error, EINVAL, "axis %u has length 0: empty tensors do not exist on this engine",
                              i);
-        if (!constant && (status = axis_check(rank, i, dims[i], error)))
-            return status;
+        if (!constant && dims[i] > CC_AXIS_MAX)
+            return base_fail(error, EINVAL, "axis %u of length %u is longer than %u", i, dims[i],
+                             CC_AXIS_MAX);
     }
     if (cc_shape_bytes(type, rank, dims) == 0)
         return base_fail(error, EINVAL, "%s is larger than the limit of %llu bytes for one tensor",
@@ -230,11 +205,22 @@ static cc_rule *const rules[CC_OP_COUNT] = {
     [CC_OP_CUMSUM] = cc_rule_cumsum,
     [CC_OP_CONCAT] = cc_rule_concat,
     [CC_OP_STACK] = cc_rule_stack,
+    [CC_OP_ARG_MAX] = cc_rule_arg,
+    [CC_OP_ARG_MIN] = cc_rule_arg,
+    [CC_OP_TOPK] = cc_rule_topk,
+    [CC_OP_TOPK_INDICES] = cc_rule_topk,
+    [CC_OP_GATHER_AT] = cc_rule_gather_at,
 };
 
 bool cc_op_gives_bool(enum cc_op_kind kind)
 {
     return (unsigned)kind < CC_OP_COUNT && (rules[kind] == cc_rule_compare || rules[kind] == cc_rule_logical);
+}
+
+bool cc_op_is_host(enum cc_op_kind kind)
+{
+    return (unsigned)kind < CC_OP_COUNT &&
+           (rules[kind] == cc_rule_arg || rules[kind] == cc_rule_topk || rules[kind] == cc_rule_gather_at);
 }
 
 /* Whether all operands are constants: its result has no place in the engine. */

@@ -17,11 +17,12 @@ cc_rule cc_rule_conv, cc_rule_conv_transpose, cc_rule_pool, cc_rule_local_respon
 /* rules_matrix.c */
 cc_rule cc_rule_linear, cc_rule_matmul;
 /* rules_reduce.c */
-cc_rule cc_rule_reduce, cc_rule_softmax, cc_rule_l2_norm, cc_rule_layer_norm, cc_rule_channel_norm;
+cc_rule cc_rule_reduce, cc_rule_softmax, cc_rule_l2_norm, cc_rule_layer_norm, cc_rule_channel_norm,
+    cc_rule_arg, cc_rule_topk;
 /* rules_layout.c */
 cc_rule cc_rule_transpose, cc_rule_reshape, cc_rule_expand_dims, cc_rule_squeeze, cc_rule_slice, cc_rule_tile,
     cc_rule_concat, cc_rule_stack, cc_rule_pad, cc_rule_resize, cc_rule_depth, cc_rule_batch, cc_rule_reverse,
-    cc_rule_gather, cc_rule_cumsum;
+    cc_rule_gather, cc_rule_gather_at, cc_rule_cumsum;
 
 /* "Line 4, column 9: conv `c`: ", the sentence and its full stop. */
 int cc_rule_refuse(const struct cc_op *op, struct base_error *error, const char *format, ...)

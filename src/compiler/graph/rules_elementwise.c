@@ -45,17 +45,17 @@ int cc_rule_unary(const struct cc_graph *graph, const struct cc_op *op, struct c
     return status ? status : check_numbers(op, error);
 }
 
-/* A bool becomes 0 or 1. */
+/* A bool becomes 0 or 1. Integers that are computed exist on the host alone, and the lowering refuses them. */
 int cc_rule_cast(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,
                  struct base_error *error)
 {
     const struct cc_value *x = cc_rule_operand(graph, op, 0);
 
-    if (op->a.to != CC_FP16 && op->a.to != CC_FP32 && !x->data)
-        return cc_rule_refuse(op, error, "dtype is %s, expected fp16 or fp32", cc_type_name(op->a.to));
+    if (op->a.to == CC_BOOL && !x->data)
+        return cc_rule_refuse(op, error, "dtype is bool, expected fp16, fp32 or int32");
     *out = cc_rule_shape(x);
     out->type = op->a.to;
-    return x->type == CC_BOOL ? 0 : cc_rule_float(op, x, error);
+    return 0;
 }
 
 int cc_rule_binary(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,

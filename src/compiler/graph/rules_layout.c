@@ -9,7 +9,7 @@
 /* A bool is moved like a number. */
 static int movable(const struct cc_op *op, const struct cc_value *x, struct base_error *error)
 {
-    return x->type == CC_BOOL ? 0 : cc_rule_float(op, x, error);
+    return x->type == CC_BOOL || x->type == CC_INT32 ? 0 : cc_rule_float(op, x, error);
 }
 
 int cc_rule_transpose(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,
@@ -131,9 +131,9 @@ int cc_rule_tile(const struct cc_graph *graph, const struct cc_op *op, struct cc
     for (uint32_t i = 0; i < x->rank; i++) {
         uint64_t length = (uint64_t)x->dim[i] * op->a.reps[i];
 
-        if (op->a.reps[i] == 0 || length > PR_CHANNELS_MAX)
+        if (op->a.reps[i] == 0 || length > CC_AXIS_MAX)
             return cc_rule_refuse(op, error, "axis %u of length %u %u times, expected 1 to %u elements", i,
-                                  x->dim[i], op->a.reps[i], PR_CHANNELS_MAX);
+                                  x->dim[i], op->a.reps[i], CC_AXIS_MAX);
         out->dim[i] = (uint32_t)length;
     }
     return movable(op, x, error);
@@ -192,9 +192,9 @@ int cc_rule_concat(const struct cc_graph *graph, const struct cc_op *op, struct 
         return status;
     for (uint32_t i = 0; i < op->inputs; i++)
         length += cc_rule_operand(graph, op, i)->dim[axis];
-    if (length > PR_CHANNELS_MAX)
+    if (length > CC_AXIS_MAX)
         return cc_rule_refuse(op, error, "axis %u would have length %llu, more than %u", axis,
-                              (unsigned long long)length, PR_CHANNELS_MAX);
+                              (unsigned long long)length, CC_AXIS_MAX);
     *out = cc_rule_shape(cc_rule_operand(graph, op, 0));
     out->type = list_type(graph, op);
     out->dim[axis] = (uint32_t)length;
@@ -230,9 +230,9 @@ int cc_rule_pad(const struct cc_graph *graph, const struct cc_op *op, struct cc_
     for (uint32_t i = 0; i < x->rank; i++) {
         uint64_t length = (uint64_t)x->dim[i] + a->begin[i] + a->end[i];
 
-        if (length > PR_CHANNELS_MAX)
+        if (length > CC_AXIS_MAX)
             return cc_rule_refuse(op, error, "axis %u would have length %llu, more than %u", i,
-                                  (unsigned long long)length, PR_CHANNELS_MAX);
+                                  (unsigned long long)length, CC_AXIS_MAX);
         if (a->pad_mode == CC_PAD_REFLECT && (a->begin[i] >= x->dim[i] || a->end[i] >= x->dim[i]))
             return cc_rule_refuse(op, error,
                                   "padding %u and %u of axis %u reflects more than its length %u less 1",
@@ -253,9 +253,9 @@ int cc_rule_resize(const struct cc_graph *graph, const struct cc_op *op, struct 
         return cc_rule_refuse(op, error, "x is %s, expected at least rank 2: [..., H, W]",
                               cc_rule_text(x).text);
     for (unsigned i = 0; i < 2; i++) {
-        if (op->a.size[i] == 0 || op->a.size[i] > PR_CHANNELS_MAX)
+        if (op->a.size[i] == 0 || op->a.size[i] > CC_AXIS_MAX)
             return cc_rule_refuse(op, error, "the result has %u by %u elements, expected 1 to %u",
-                                  op->a.size[0], op->a.size[1], PR_CHANNELS_MAX);
+                                  op->a.size[0], op->a.size[1], CC_AXIS_MAX);
         out->dim[x->rank - 2 + i] = op->a.size[i];
     }
     return cc_rule_float(op, x, error);
@@ -284,8 +284,8 @@ static int blocks(const struct cc_op *op, bool from, uint32_t moved, struct cc_s
         (from ? out->dim[moved] % count != 0 : out->dim[2] % block[0] || out->dim[3] % block[1]))
         return cc_rule_refuse(op, error, "blocks of %u by %u do not divide %s", block[0], block[1],
                               cc_shape_text(out->type, out->rank, out->dim).text);
-    if (!from && out->dim[moved] > PR_CHANNELS_MAX / count)
-        return cc_rule_refuse(op, error, "axis %u would be longer than %u", moved, PR_CHANNELS_MAX);
+    if (!from && out->dim[moved] > CC_AXIS_MAX / count)
+        return cc_rule_refuse(op, error, "axis %u would be longer than %u", moved, CC_AXIS_MAX);
     out->dim[moved] = (uint32_t)(from ? out->dim[moved] / count : out->dim[moved] * count);
     for (unsigned i = 0; i < 2; i++)
         out->dim[2 + i] = from ? out->dim[2 + i] * block[i] : out->dim[2 + i] / block[i];
@@ -355,25 +355,15 @@ int cc_rule_cumsum(const struct cc_graph *graph, const struct cc_op *op, struct 
     return cc_rule_float(op, x, error);
 }
 
-int cc_rule_gather(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,
-                   struct base_error *error)
+/* The axes of the indices replace `axis`. */
+static int gathered(const struct cc_op *op, const struct cc_value *x, const struct cc_value *indices,
+                    struct cc_shape *out, struct base_error *error)
 {
-    const struct cc_value *x = cc_rule_operand(graph, op, 0);
-    const struct cc_value *indices = op->a.indices ? &graph->value[op->a.indices - 1] : NULL;
-    const int32_t *index;
-
-    if (!indices || !indices->data || indices->type != CC_INT32)
-        return cc_rule_refuse(op, error, "its indices are not int32 constants");
     if (op->a.axis >= x->rank)
         return cc_rule_refuse(op, error, "axis %u reaches beyond rank %u", op->a.axis, x->rank);
     if (x->rank - 1 + indices->rank > CC_RANK_MAX)
         return cc_rule_refuse(op, error, "the result has rank %u, more than %u", x->rank - 1 + indices->rank,
                               CC_RANK_MAX);
-    index = indices->data;
-    for (size_t i = 0; i < indices->bytes / sizeof(*index); i++)
-        if (index[i] < 0 || (uint32_t)index[i] >= x->dim[op->a.axis])
-            return cc_rule_refuse(op, error, "index %d is outside axis %u of length %u", index[i], op->a.axis,
-                                  x->dim[op->a.axis]);
     *out = (struct cc_shape){.type = x->type};
     for (uint32_t i = 0; i < op->a.axis; i++)
         out->dim[out->rank++] = x->dim[i];
@@ -382,4 +372,35 @@ int cc_rule_gather(const struct cc_graph *graph, const struct cc_op *op, struct 
     for (uint32_t i = op->a.axis + 1; i < x->rank; i++)
         out->dim[out->rank++] = x->dim[i];
     return movable(op, x, error);
+}
+
+int cc_rule_gather_at(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,
+                      struct base_error *error)
+{
+    const struct cc_value *indices = cc_rule_operand(graph, op, 1);
+
+    if (indices->type != CC_INT32)
+        return cc_rule_refuse(op, error, "its indices are %s, expected int32", cc_type_name(indices->type));
+    return gathered(op, cc_rule_operand(graph, op, 0), indices, out, error);
+}
+
+int cc_rule_gather(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,
+                   struct base_error *error)
+{
+    const struct cc_value *x = cc_rule_operand(graph, op, 0);
+    const struct cc_value *indices = op->a.indices ? &graph->value[op->a.indices - 1] : NULL;
+    const int32_t *index;
+    int status;
+
+    if (!indices || !indices->data || indices->type != CC_INT32)
+        return cc_rule_refuse(op, error, "its indices are not int32 constants");
+    status = gathered(op, x, indices, out, error);
+    if (status)
+        return status;
+    index = indices->data;
+    for (size_t i = 0; i < indices->bytes / sizeof(*index); i++)
+        if (index[i] < 0 || (uint32_t)index[i] >= x->dim[op->a.axis])
+            return cc_rule_refuse(op, error, "index %d is outside axis %u of length %u", index[i], op->a.axis,
+                                  x->dim[op->a.axis]);
+    return 0;
 }

@@ -123,3 +123,37 @@ int cc_rule_channel_norm(const struct cc_graph *graph, const struct cc_op *op, s
         return status;
     return cc_rule_vector(graph, op, a->bias, "beta", x->dim[1], error);
 }
+
+int cc_rule_arg(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,
+                struct base_error *error)
+{
+    const struct cc_value *x = cc_rule_operand(graph, op, 0);
+
+    if (op->a.axis >= x->rank)
+        return cc_rule_refuse(op, error, "axis %u reaches beyond rank %u", op->a.axis, x->rank);
+    *out = (struct cc_shape){.type = CC_INT32};
+    for (uint32_t i = 0; i < x->rank; i++)
+        if (i != op->a.axis)
+            out->dim[out->rank++] = x->dim[i];
+        else if (op->a.keep_dims)
+            out->dim[out->rank++] = 1;
+    return cc_rule_float(op, x, error);
+}
+
+int cc_rule_topk(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,
+                 struct base_error *error)
+{
+    const struct cc_value *x = cc_rule_operand(graph, op, 0);
+    uint32_t count = op->a.size[0];
+
+    if (op->a.axis >= x->rank)
+        return cc_rule_refuse(op, error, "axis %u reaches beyond rank %u", op->a.axis, x->rank);
+    if (!count || count > x->dim[op->a.axis])
+        return cc_rule_refuse(op, error, "k is %u, expected 1 to the %u elements of axis %u", count,
+                              x->dim[op->a.axis], op->a.axis);
+    *out = cc_rule_shape(x);
+    out->dim[op->a.axis] = count;
+    if (op->kind == CC_OP_TOPK_INDICES)
+        out->type = CC_INT32;
+    return cc_rule_float(op, x, error);
+}

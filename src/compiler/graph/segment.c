@@ -2,7 +2,7 @@
 /*
  * Levels of even number run on the engine, of odd number on the host. The level of an operation is the
  * highest of its operands', plus one if that is of the other kind. Casts and reshapes run wherever their
- * operand is. A level of the engine that has nothing else becomes one of the host, and neighbours of one
+ * operand is. Operations that no output depends on are left out. A level of the engine that has nothing else becomes one of the host, and neighbours of one
  * kind become one segment.
  */
 #include "compiler/graph/segment.h"
@@ -18,19 +18,32 @@ struct cut {
     uint32_t *level;  /* per value */
     uint32_t *number; /* per level: its segment */
     bool *computes;   /* per level: it has an operation that is not neutral */
+    bool *needed;     /* per value: an output depends on it */
     bool *chosen;     /* per operation, of one segment */
     uint32_t levels;
 };
 
-static bool is_operation(const struct cc_op *op)
+static bool is_operation(const struct cut *c, const struct cc_op *op)
 {
-    return op->kind != CC_OP_INPUT && op->kind != CC_OP_CONST;
+    return op->kind != CC_OP_INPUT && op->kind != CC_OP_CONST && c->needed[op->output];
 }
 
+static void find_needed(struct cut *c)
+{
+    const struct cc_graph *g = c->graph;
+
+    for (uint32_t i = 0; i < g->outputs; i++)
+        c->needed[g->output[i]] = true;
+    for (uint32_t i = g->ops; i-- > 0;)
+        for (uint32_t k = 0; c->needed[g->op[i].output] && k < g->op[i].inputs; k++)
+            c->needed[g->op[i].input[k]] = true;
+}
+
+/* The engine has no integers, so that a cast to them is work of the host. */
 static bool is_neutral(const struct cc_op *op)
 {
-    return op->kind == CC_OP_CAST || op->kind == CC_OP_RESHAPE || op->kind == CC_OP_EXPAND_DIMS ||
-           op->kind == CC_OP_SQUEEZE;
+    return (op->kind == CC_OP_CAST && op->a.to != CC_INT32) || op->kind == CC_OP_RESHAPE ||
+           op->kind == CC_OP_EXPAND_DIMS || op->kind == CC_OP_SQUEEZE;
 }
 
 static void find_levels(struct cut *c)
@@ -39,7 +52,7 @@ static void find_levels(struct cut *c)
         const struct cc_op *op = &c->graph->op[i];
         uint32_t level = 0;
 
-        if (!is_operation(op))
+        if (!is_operation(c, op))
             continue;
         for (uint32_t k = 0; k < op->inputs; k++)
             if (c->level[op->input[k]] > level)
@@ -77,7 +90,7 @@ static int extract(struct cut *c, uint32_t number, struct cc_segment *segment, s
         const struct cc_op *op = &c->graph->op[i];
         uint32_t level = c->level[op->output];
 
-        c->chosen[i] = is_operation(op) && c->number[level] == number;
+        c->chosen[i] = is_operation(c, op) && c->number[level] == number;
         if (c->chosen[i])
             segment->host = on_host(c, level);
     }
@@ -89,6 +102,7 @@ static int cut(struct cut *c, struct cc_segments *segments, struct base_error *e
     uint32_t count;
     int status = 0;
 
+    find_needed(c);
     find_levels(c);
     if (!c->levels)
         return base_fail(error, EINVAL, "The graph has no operation.");
@@ -115,7 +129,8 @@ int cc_segments_cut(const struct cc_graph *graph, const bool *host, struct cc_se
     c.number = base_alloc_array(ops, sizeof(*c.number));
     c.computes = base_alloc_array(ops, sizeof(*c.computes));
     c.chosen = base_alloc_array(ops, sizeof(*c.chosen));
-    if (c.level && c.number && c.computes && c.chosen)
+    c.needed = base_alloc_array(graph->values + 1, sizeof(*c.needed));
+    if (c.level && c.number && c.computes && c.chosen && c.needed)
         status = cut(&c, segments, error);
     else
         status = base_fail(error, ENOMEM, "There is no memory to cut a graph of %u operations.", graph->ops);
@@ -123,6 +138,7 @@ int cc_segments_cut(const struct cc_graph *graph, const bool *host, struct cc_se
     base_free(c.number);
     base_free(c.computes);
     base_free(c.chosen);
+    base_free(c.needed);
     if (status)
         cc_segments_release(segments);
     return status;

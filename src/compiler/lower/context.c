@@ -45,6 +45,11 @@ int cc_refusal_locate(const struct cc_lowering *l, const struct cc_op *op, int s
         return status;
     if (!op)
         return base_fail(l->error, EINVAL, "%s.", l->reason->text);
+    if (!op->line && op->origin) { /* the node of a model that is not a text */
+        const struct cc_origin *origin = &l->graph->origin[op->origin - 1];
+
+        return base_fail(l->error, EINVAL, "%s `%.64s`: %s.", origin->kind, origin->name, l->reason->text);
+    }
     if (op->line)
         snprintf(where, sizeof(where), "Line %u, column %u: ", op->line, op->column);
     return base_fail(l->error, EINVAL, "%s%s `%.64s`: %s.", where, cc_op_name(op->kind), op->name,

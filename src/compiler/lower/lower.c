@@ -134,6 +134,11 @@ static int lower_op(struct cc_lowering *l, const struct cc_step *step)
     case CC_OP_INPUT:
     case CC_OP_CONST:
     case CC_OP_CAST:
+    case CC_OP_ARG_MAX:
+    case CC_OP_ARG_MIN:
+    case CC_OP_TOPK:
+    case CC_OP_TOPK_INDICES:
+    case CC_OP_GATHER_AT:
     case CC_OP_COUNT: return cc_refuse(l, "the engine has no form of this operation");
     default: return cc_lower_unary(l, step);
     }

@@ -43,7 +43,7 @@ struct cc_program {
     uint32_t intermediate_bytes;
     uint32_t operations;
     struct cc_outcome *outcome; /* per operation of the graph, when asked for; NULL otherwise */
-    const char *model; /* the name that its bundle states, not owned; NULL: none */
+    const char *model;          /* the name that its bundle states, not owned; NULL: none */
 };
 
 /* How to lower, a set. Results are the same whatever it is. */
@@ -51,6 +51,7 @@ enum cc_lower_flag {
     CC_LOWER_REPORT = 1,   /* with the outcomes */
     CC_LOWER_DRAM = 2,     /* keep every intermediate in DRAM */
     CC_LOWER_IN_ORDER = 4, /* keep the graph's order of operations */
+    CC_LOWER_SPARSE = 8,   /* kernels leave zeros out where that makes them smaller */
 };
 
 int cc_lower(const struct cc_graph *graph, unsigned flags, struct cc_program **program,

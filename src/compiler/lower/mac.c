@@ -6,6 +6,8 @@
  */
 #include "compiler/lower/mac.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "compiler/lower/activation.h"
 #include "compiler/lower/operand.h"
@@ -34,7 +36,7 @@ static uint32_t block_channels(const struct cc_mac *mac, struct cc_pack *pack)
 
 static int pack_block(struct cc_lowering *l, const struct cc_pack *pack, struct pr_e5_record *r)
 {
-    uint64_t stream = cc_pack_stream_bytes(pack), size = stream * cc_pack_streams(pack);
+    uint64_t stream = cc_pack_stream_bytes(pack), size = stream * cc_pack_streams(pack), sparse;
     uint8_t *bytes;
     int status;
 
@@ -43,7 +45,17 @@ static int pack_block(struct cc_lowering *l, const struct cc_pack *pack, struct 
     bytes = base_alloc(size);
     if (!bytes)
         return cc_no_memory(l);
-    cc_pack_kernel(pack, stream, bytes);
+    sparse = l->flags & CC_LOWER_SPARSE && !pack->unicast ? cc_pack_sparse(pack, stream, bytes) : 0;
+    if (sparse) {
+        for (uint32_t e = 1; e < cc_pack_streams(pack); e++)
+            memmove(bytes + e * sparse, bytes + e * stream, sparse);
+        r->flags |= PR_E5_SPARSE;
+        size = sparse * cc_pack_streams(pack);
+        stream = sparse;
+    } else {
+        memset(bytes, 0, size);
+        cc_pack_kernel(pack, stream, bytes);
+    }
     status = cc_constant(l, bytes, (uint32_t)size, &r->kernel);
     base_free(bytes);
     r->kernel_bytes = (uint32_t)stream;

@@ -7,7 +7,7 @@
 #include "compiler/lower/pack.h"
 
 #include "compiler/half.h"
-#include "program/kernel.h"
+#include "program/kernel_plane.h"
 #include "program/task.h"
 
 #define ENGINES_LOG2_MAX 4u
@@ -125,4 +125,95 @@ void cc_pack_kernel(const struct cc_pack *p, uint64_t stream, uint8_t *bytes)
                 at = put_channel(p, &task.ne, p->weight + output * p->step[0] + (size_t)i * p->step[1], at,
                                  place.lanes);
         }
+}
+
+enum { MASK_SLOTS = 8, RECORD_HEAD = 3, RECORD_MAX = 0xffff };
+
+/* A stream that is being written: for every eight slots a mask, then the weights of its set bits. */
+struct writer {
+    uint8_t *bytes;
+    uint64_t size, at, mask; /* where the last mask is */
+    unsigned slots;          /* that it has */
+};
+
+static void put_slot(struct writer *w, uint16_t half)
+{
+    if (w->slots % MASK_SLOTS == 0) {
+        w->mask = w->at++;
+        if (w->mask < w->size)
+            w->bytes[w->mask] = 0;
+    }
+    if (half) {
+        if (w->at + 2 <= w->size) {
+            w->bytes[w->mask] |= (uint8_t)(1u << w->slots % MASK_SLOTS);
+            cc_put_half(w->bytes + w->at, half);
+        }
+        w->at += 2;
+    }
+    w->slots++;
+}
+
+/* The slots of one input channel, in the order of put_channel. */
+static void put_channel_slots(struct writer *w, const struct cc_pack *p, const struct pr_ne *ne,
+                              const struct pr_plane *plane, uint32_t slots, const uint16_t *from)
+{
+    uint32_t width = (uint32_t)pr_round_up(ne->kw, ne->sx), height = (uint32_t)pr_round_up(ne->kh, ne->sy);
+
+    for (uint32_t phase = 0; phase < ne->sx * ne->sy; phase++)
+        for (uint32_t y = phase / ne->sx; y < height; y += ne->sy)
+            for (uint32_t x = phase % ne->sx; x < width; x += ne->sx)
+                for (uint32_t slot = 0; slot < slots; slot++) {
+                    bool used = x < ne->kw && y < ne->kh && slot < plane->lanes;
+                    size_t tap = ((size_t)y * ne->kw + x) * p->step[2];
+
+                    put_slot(w, used ? from[(size_t)slot * p->step[0] + tap] : 0);
+                }
+}
+
+/* False: the plane does not fit the stream, or its record. */
+static bool put_plane(struct writer *w, const struct cc_pack *p, const struct pr_task *task,
+                      const struct pr_plane *plane, size_t output)
+{
+    uint32_t slots = pr_plane_slots(task, plane->lanes);
+    uint64_t head, length;
+
+    if (w->at + (p->bias ? 2 * (uint64_t)plane->lanes : 0) + RECORD_HEAD > w->size)
+        return false;
+    for (uint32_t lane = 0; p->bias && lane < plane->lanes; lane++, w->at += 2)
+        cc_put_half(w->bytes + w->at, p->bias[output + lane]);
+    head = w->at;
+    w->at += RECORD_HEAD;
+    w->slots = 0;
+    for (uint32_t i = 0; i < pr_kernel_channels(task); i++)
+        put_channel_slots(w, p, &task->ne, plane, slots,
+                          p->weight + output * p->step[0] + (size_t)i * p->step[1]);
+    length = w->at - head - RECORD_HEAD;
+    if (w->at > w->size || length > RECORD_MAX)
+        return false;
+    cc_put_half(w->bytes + head, (uint16_t)length);
+    w->at = pr_round_up(w->at, PR_ROW_ALIGN);
+    return w->at <= w->size;
+}
+
+uint64_t cc_pack_sparse(const struct cc_pack *p, uint64_t stream, uint8_t *bytes)
+{
+    struct pr_task task = task_of(p);
+    uint64_t longest = 0;
+
+    task.ne.sparse = task.ne.small = true;
+    for (uint32_t e = 0; e < cc_pack_streams(p); e++) {
+        struct writer w = {.bytes = bytes + e * stream, .size = stream};
+
+        for (uint32_t i = 0; p->table && i < PR_TABLE_VALUES; i++, w.at += 2)
+            cc_put_half(w.bytes + w.at, p->table->half[i]);
+        for (uint32_t g = 0; g < task.dst.extent[PR_AXIS_G]; g++) {
+            struct pr_plane plane = {.engine = e};
+
+            while (pr_plane_next(&task, &plane))
+                if (!put_plane(&w, p, &task, &plane, (size_t)g * p->group_step + plane.channel))
+                    return 0;
+        }
+        longest = w.at > longest ? w.at : longest;
+    }
+    return longest < stream ? longest : 0;
 }

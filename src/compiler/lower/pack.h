@@ -34,4 +34,10 @@ uint32_t cc_pack_streams(const struct cc_pack *pack);
 /* Fills cc_pack_streams() streams of `stream` bytes each, which are zeros before. */
 void cc_pack_kernel(const struct cc_pack *pack, uint64_t stream, uint8_t *bytes);
 
+/*
+ * The same with zeros left out. Returns the bytes of the longest stream, a multiple of 64; 0 when a stream
+ * would not be shorter than `stream`, or a plane longer than its record can say. Not for unicast kernels.
+ */
+uint64_t cc_pack_sparse(const struct cc_pack *pack, uint64_t stream, uint8_t *bytes);
+
 #endif

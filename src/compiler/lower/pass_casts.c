@@ -60,16 +60,32 @@ static int check_types(const struct cc_lowering *l, const struct cc_op *op)
     return 0;
 }
 
+/* Integers and the operations of CC_OPS_HOST exist on the host alone. */
+static int check_engine(const struct cc_lowering *l, const struct cc_op *op)
+{
+    bool integer = !cc_value_of(l, op->output)->data && cc_value_of(l, op->output)->type == CC_INT32;
+
+    for (uint32_t i = 0; i < op->inputs; i++)
+        integer |= !cc_value_of(l, op->input[i])->data && cc_value_of(l, op->input[i])->type == CC_INT32;
+    if (cc_op_is_host(op->kind))
+        return cc_refuse_at(l, op, "the engine has no such operation; --allow-fallback runs it on the host");
+    if (integer && op->kind != CC_OP_INPUT)
+        return cc_refuse_at(l, op,
+                            "the engine computes in fp16 and has no integers; --allow-fallback runs it on "
+                            "the host");
+    return 0;
+}
+
 /*
- * An fp32 output must be the cast of an fp16 value. An fp32 value that is only an alias would be rounded to
- * fp16 without a cast in the program.
+ * An fp32 output must be the cast of an fp16 value, or a constant, which is rounded once. Any other fp32 value
+ * that is only an alias would be rounded to fp16 without a cast in the program.
  */
 static int check_output(const struct cc_lowering *l, uint32_t output)
 {
     uint32_t value = output;
     const struct cc_op *op;
 
-    while (cc_value_of(l, value)->type == CC_FP32) {
+    while (cc_value_of(l, value)->type == CC_FP32 && !cc_value_of(l, value)->data) {
         op = cc_producer(l, value);
         if (!op || op->kind != CC_OP_CAST)
             return cc_refuse_at(
@@ -97,12 +113,13 @@ int cc_pass_casts(struct cc_lowering *l)
         l->step[i].op = op;
         l->step[i].output = op->output;
         l->tensor[op->output].producer = i + 1;
+        status = check_engine(l, op);
         if (op->kind == CC_OP_CAST || is_alias(l, op)) {
             l->tensor[op->output].root = cc_root(l, op->input[0]);
             l->step[i].skip = true;
         } else if (op->kind == CC_OP_INPUT || op->kind == CC_OP_CONST) {
             l->step[i].skip = true;
-        } else {
+        } else if (!status) {
             status = check_types(l, op);
         }
     }

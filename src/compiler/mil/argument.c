@@ -137,22 +137,32 @@ static void *data_of(const struct cc_mil *mil, const struct cc_mil_symbol *symbo
     return symbol->value ? mil->graph->value[symbol->value - 1].data : symbol->literal.data;
 }
 
+int cc_mil_constant(struct cc_mil *mil, struct cc_mil_call *call, const char *name,
+                    struct cc_mil_literal *literal)
+{
+    struct cc_mil_symbol *symbol;
+    int status = constant_of(mil, call, name, &symbol);
+
+    *literal = (struct cc_mil_literal){.data = NULL};
+    if (status || !symbol)
+        return status;
+    literal->type = symbol->literal.type;
+    literal->data = data_of(mil, symbol);
+    return 0;
+}
+
 /* A constant of this type; its data is NULL when it is not given. */
 static int parameter(struct cc_mil *mil, struct cc_mil_call *call, const char *name,
                      enum cc_mil_scalar scalar, struct cc_mil_literal *literal)
 {
     static const char *const names[] = {"fp16", "fp32", "int32", "bool", "string", "uint64"};
-    struct cc_mil_symbol *symbol;
-    int status = constant_of(mil, call, name, &symbol);
+    int status = cc_mil_constant(mil, call, name, literal);
 
-    literal->data = NULL;
-    if (status || !symbol)
+    if (status || !literal->data)
         return status;
-    if (symbol->literal.type.scalar != scalar)
+    if (literal->type.scalar != scalar)
         return cc_mil_wrong(mil, call, name, EINVAL, "is %s, expected a constant of %s",
-                            cc_mil_type_text(&symbol->literal.type).text, names[scalar]);
-    literal->type = symbol->literal.type;
-    literal->data = data_of(mil, symbol);
+                            cc_mil_type_text(&literal->type).text, names[scalar]);
     return 0;
 }
 

@@ -21,8 +21,11 @@
 #define ELEMENTS_FIRST 16u
 
 static const char *const scalars[] = {
-    [CC_MIL_FP16] = "fp16", [CC_MIL_FP32] = "fp32",   [CC_MIL_INT32] = "int32",
-    [CC_MIL_BOOL] = "bool", [CC_MIL_TEXT] = "string", [CC_MIL_UINT64] = "uint64",
+    [CC_MIL_FP16] = "fp16",     [CC_MIL_FP32] = "fp32",   [CC_MIL_INT32] = "int32",
+    [CC_MIL_BOOL] = "bool",     [CC_MIL_TEXT] = "string", [CC_MIL_UINT64] = "uint64",
+    [CC_MIL_UINT32] = "uint32", [CC_MIL_INT8] = "int8",   [CC_MIL_UINT8] = "uint8",
+    [CC_MIL_INT4] = "int4",     [CC_MIL_UINT6] = "uint6", [CC_MIL_UINT4] = "uint4",
+    [CC_MIL_UINT3] = "uint3",   [CC_MIL_UINT2] = "uint2", [CC_MIL_UINT1] = "uint1",
 };
 
 static const char *scalar_name(enum cc_mil_scalar scalar)
@@ -32,16 +35,38 @@ static const char *scalar_name(enum cc_mil_scalar scalar)
 
 static size_t scalar_bytes(enum cc_mil_scalar scalar)
 {
-    return scalar == CC_MIL_UINT64 ? sizeof(uint64_t) : cc_type_bytes((enum cc_type)scalar);
+    if (scalar <= CC_MIL_BOOL)
+        return cc_type_bytes((enum cc_type)scalar);
+    return scalar == CC_MIL_UINT64 ? sizeof(uint64_t) : scalar == CC_MIL_UINT32 ? sizeof(uint32_t) : 1;
+}
+
+unsigned cc_mil_scalar_bits(enum cc_mil_scalar scalar)
+{
+    return cc_blob_bits(scalar_name(scalar));
+}
+
+int cc_mil_check_rank(struct cc_mil *mil, const struct cc_mil_token *at, const struct cc_mil_type *type)
+{
+    if (type->rank <= CC_RANK_MAX)
+        return 0;
+    return cc_mil_fail(mil, at, EINVAL,
+                       "found a tensor of more than %u axes, the limit of the M1 engine (N, D, C, H, W).",
+                       CC_RANK_MAX);
 }
 
 struct cc_shape_text cc_mil_type_text(const struct cc_mil_type *type)
 {
     struct cc_shape_text shape;
+    size_t at;
 
-    if (type->scalar <= CC_MIL_BOOL)
+    if (type->scalar <= CC_MIL_BOOL && type->rank <= CC_RANK_MAX)
         return cc_shape_text((enum cc_type)type->scalar, type->rank, type->dim);
-    snprintf(shape.text, sizeof(shape.text), "%s", scalar_name(type->scalar));
+    at = (size_t)snprintf(shape.text, sizeof(shape.text), type->rank ? "tensor<%s, [" : "%s",
+                          scalar_name(type->scalar));
+    for (uint32_t i = 0; i < type->rank && at < sizeof(shape.text); i++)
+        at += (size_t)snprintf(shape.text + at, sizeof(shape.text) - at, i ? ", %u" : "%u", type->dim[i]);
+    if (type->rank && at < sizeof(shape.text))
+        snprintf(shape.text + at, sizeof(shape.text) - at, "]>");
     return shape;
 }
 
@@ -59,7 +84,9 @@ static int read_scalar(struct cc_mil *mil, enum cc_mil_scalar *scalar)
             return cc_mil_advance(mil);
         }
     }
-    return cc_mil_expected(mil, "a type: fp16, fp32, int32, bool, string, uint64 or tensor<type, [lengths]>");
+    return cc_mil_expected(
+        mil, "a type: fp16, fp32, int32, bool, string, uint64, tensor<type, [lengths]>, or one of "
+             "compressed weights");
 }
 
 int cc_mil_token_uint(struct cc_mil *mil, const struct cc_mil_token *token, uint64_t most, uint64_t *value)
@@ -93,7 +120,7 @@ static int read_dims(struct cc_mil *mil, struct cc_mil_type *type)
         token = mil->token;
         if (token.kind != CC_MIL_NUMBER)
             return cc_mil_expected(mil, "the length of an axis as a number: shapes are fixed on this engine");
-        if (type->rank == CC_RANK_MAX)
+        if (type->rank == CC_MIL_RANK_MAX)
             return cc_mil_fail(
                 mil, &token, EINVAL,
                 "found a tensor of more than %u axes, the limit of the M1 engine (N, D, C, H, W).",
@@ -121,7 +148,7 @@ int cc_mil_read_type(struct cc_mil *mil, struct cc_mil_type *type)
         (status = read_scalar(mil, &type->scalar)) || (status = cc_mil_take(mil, ',')) ||
         (status = read_dims(mil, type)) || (status = cc_mil_take(mil, '>')))
         return status;
-    if (type->rank && type->scalar > CC_MIL_BOOL)
+    if (type->rank && (type->scalar == CC_MIL_TEXT || type->scalar == CC_MIL_UINT64))
         return cc_mil_fail(mil, &start, EINVAL, "found a tensor of %s with %u axes, expected [].",
                            scalar_name(type->scalar), type->rank);
     return 0;
@@ -160,8 +187,7 @@ static double token_double(const struct cc_mil_token *token)
     return strtod(text, NULL);
 }
 
-/* Rounded once, half to even. */
-static uint16_t half_from_double(double value)
+uint16_t cc_mil_half(double value)
 {
     uint16_t sign = signbit(value) ? 0x8000 : 0;
     double magnitude = fabs(value), fraction;
@@ -200,37 +226,42 @@ static int read_float(struct cc_mil *mil, enum cc_mil_scalar scalar, void *eleme
                                token.length > 40 ? 40 : (int)token.length, token.text, scalar_name(scalar));
     }
     single = (float)value;
-    half = half_from_double(value);
+    half = cc_mil_half(value);
     memcpy(element, scalar == CC_MIL_FP16 ? (void *)&half : (void *)&single, scalar_bytes(scalar));
     return cc_mil_advance(mil);
+}
+
+/* The greatest number of a type, and whether it has numbers below 0. */
+static uint64_t greatest(enum cc_mil_scalar scalar, bool *negative)
+{
+    unsigned bits = scalar == CC_MIL_UINT64 ? 64 : cc_mil_scalar_bits(scalar);
+
+    *negative = scalar == CC_MIL_INT32 || scalar == CC_MIL_INT8 || scalar == CC_MIL_INT4;
+    return UINT64_MAX >> (64 - bits + *negative);
 }
 
 static int read_integer(struct cc_mil *mil, enum cc_mil_scalar scalar, void *element)
 {
     struct cc_mil_token token = mil->token;
+    char what[48];
+    uint64_t value, most;
     bool negative;
-    uint64_t value;
-    int32_t word;
     int status;
 
-    if (token.kind != CC_MIL_NUMBER)
-        return cc_mil_expected(mil, scalar == CC_MIL_INT32 ? "a whole number of type int32"
-                                                           : "a whole number of type uint64");
-    negative = token.text[0] == '-' && scalar == CC_MIL_INT32;
+    most = greatest(scalar, &negative);
+    if (token.kind != CC_MIL_NUMBER) {
+        snprintf(what, sizeof(what), "a whole number of type %s", scalar_name(scalar));
+        return cc_mil_expected(mil, what);
+    }
+    negative = negative && token.text[0] == '-';
     if (negative || token.text[0] == '+') {
         token.text++;
         token.length--;
     }
-    status = cc_mil_token_uint(mil, &token,
-                               scalar == CC_MIL_UINT64 ? UINT64_MAX : (uint64_t)INT32_MAX + negative, &value);
-    if (status)
+    if ((status = cc_mil_token_uint(mil, &token, most + negative, &value)))
         return status;
-    if (scalar == CC_MIL_UINT64) {
-        memcpy(element, &value, sizeof(value));
-    } else {
-        word = (int32_t)(negative ? -(int64_t)value : (int64_t)value);
-        memcpy(element, &word, sizeof(word));
-    }
+    value = negative ? 0 - value : value;
+    memcpy(element, &value, scalar_bytes(scalar));
     return cc_mil_advance(mil);
 }
 
@@ -350,11 +381,40 @@ static int read_string(struct cc_mil *mil, struct cc_mil_literal *literal)
     return literal->data ? cc_mil_advance(mil) : cc_mil_no_memory(mil);
 }
 
+uint8_t cc_mil_packed(const uint8_t *packed, uint64_t i, unsigned bits)
+{
+    uint64_t bit = i * bits;
+    unsigned word = packed[bit / 8], at = bit % 8;
+
+    if (at + bits > 8)
+        word |= (unsigned)packed[bit / 8 + 1] << 8;
+    return (uint8_t)(word >> at & ((1u << bits) - 1));
+}
+
+/* Elements of less than a byte become a byte each. */
+static int unpack(struct cc_mil *mil, struct cc_mil_literal *literal, uint64_t elements)
+{
+    unsigned bits = cc_mil_scalar_bits(literal->type.scalar);
+    const uint8_t *packed = literal->data;
+    uint8_t *bytes = base_alloc(elements);
+
+    if (!bytes)
+        return cc_mil_no_memory(mil);
+    for (uint64_t i = 0; i < elements; i++) {
+        bytes[i] = cc_mil_packed(packed, i, bits);
+        if (literal->type.scalar == CC_MIL_INT4 && bytes[i] & 8)
+            bytes[i] |= 0xf0;
+    }
+    base_free(literal->data);
+    literal->data = bytes;
+    return 0;
+}
+
 static int load_blob(struct cc_mil *mil, const struct cc_mil_token *at, const char *path, uint64_t offset,
                      struct cc_mil_literal *literal)
 {
-    enum cc_type type = (enum cc_type)literal->type.scalar;
-    size_t bytes = element_count(&literal->type) * cc_type_bytes(type);
+    enum cc_mil_scalar scalar = literal->type.scalar;
+    uint64_t elements = element_count(&literal->type), bytes = elements * scalar_bytes(scalar);
     struct base_error problem;
     int status;
 
@@ -362,11 +422,11 @@ static int load_blob(struct cc_mil *mil, const struct cc_mil_token *at, const ch
         return cc_mil_fail(mil, at, EFBIG,
                            "the weights of this program are more than the limit of %llu bytes.",
                            CC_TENSOR_BYTES_MAX);
-    status = cc_blob_read(mil->folder, path, offset, type, bytes, &literal->data, &problem);
+    status = cc_blob_read(mil->folder, path, offset, scalar_name(scalar), elements, &literal->data, &problem);
     if (status)
         return cc_mil_fail(mil, at, -status, "%.420s.", problem.text);
     mil->weight_bytes += bytes;
-    return 0;
+    return cc_mil_scalar_bits(scalar) < 8 ? unpack(mil, literal, elements) : 0;
 }
 
 /* `string("...")` or `uint64(64)`: never a BLOBFILE, so nothing nests. */
@@ -418,6 +478,24 @@ static int read_blob(struct cc_mil *mil, struct cc_mil_literal *literal)
     return status;
 }
 
+static int check_size(const struct cc_mil_type *type, struct base_error *limit)
+{
+    enum cc_type stored = scalar_bytes(type->scalar) == 1 ? CC_BOOL : CC_INT32;
+    uint64_t bytes = scalar_bytes(type->scalar);
+
+    if (type->scalar == CC_MIL_TEXT || type->scalar == CC_MIL_UINT64)
+        return 0;
+    if (type->rank <= CC_RANK_MAX)
+        return cc_shape_check(type->scalar <= CC_MIL_BOOL ? (enum cc_type)type->scalar : stored, type->rank,
+                              type->dim, true, limit);
+    for (uint32_t i = 0; i < type->rank && bytes <= CC_TENSOR_BYTES_MAX; i++)
+        bytes *= type->dim[i];
+    if (bytes > CC_TENSOR_BYTES_MAX)
+        return base_fail(limit, EINVAL, "%s is larger than the limit of %llu bytes for one tensor",
+                         cc_mil_type_text(type).text, CC_TENSOR_BYTES_MAX);
+    return 0;
+}
+
 int cc_mil_read_constant(struct cc_mil *mil, struct cc_mil_literal *literal)
 {
     struct cc_mil_token start = mil->token;
@@ -426,16 +504,14 @@ int cc_mil_read_constant(struct cc_mil *mil, struct cc_mil_literal *literal)
 
     if (status)
         return status;
-    if (literal->type.scalar <= CC_MIL_BOOL &&
-        cc_shape_check((enum cc_type)literal->type.scalar, literal->type.rank, literal->type.dim, true,
-                       &limit))
+    if (check_size(&literal->type, &limit))
         return cc_mil_fail(mil, &start, EINVAL, "%.400s.", limit.text);
     literal->data = NULL;
     if ((status = cc_mil_take(mil, '(')))
         return status;
     if (literal->type.scalar == CC_MIL_TEXT)
         status = read_string(mil, literal);
-    else if (cc_mil_is_name(mil, "BLOBFILE") && literal->type.scalar <= CC_MIL_BOOL)
+    else if (cc_mil_is_name(mil, "BLOBFILE") && literal->type.scalar != CC_MIL_UINT64)
         status = read_blob(mil, literal);
     else
         status = read_elements(mil, literal);

@@ -65,8 +65,7 @@ static int read_name_attribute(struct cc_mil *mil, struct cc_mil_call *call)
     return 0;
 }
 
-/* Any number of `[name = value, ...]`. Only a call's name and val mean something here; call may be NULL. */
-static int read_attributes(struct cc_mil *mil, struct cc_mil_call *call)
+int cc_mil_read_attributes(struct cc_mil *mil, struct cc_mil_call *call)
 {
     struct cc_mil_token name;
     int status = 0;
@@ -247,6 +246,11 @@ static int read_results(struct cc_mil *mil, struct cc_mil_call *call)
     return cc_mil_take(mil, '=');
 }
 
+static bool is_const(const struct cc_mil_call *call)
+{
+    return call->operation.length == 5 && memcmp(call->operation.text, "const", 5) == 0;
+}
+
 static int read_call(struct cc_mil *mil, struct cc_mil_call *call)
 {
     int status;
@@ -261,23 +265,29 @@ static int read_call(struct cc_mil *mil, struct cc_mil_call *call)
         return cc_mil_op_refuse_state(mil, &call->operation);
     if (!cc_mil_op_known(&call->operation))
         return cc_mil_op_unknown(mil, &call->operation);
+    for (unsigned i = 0; i < call->results && !is_const(call); i++)
+        if ((status = cc_mil_check_rank(mil, &call->each[i].type_at, &call->each[i].type)))
+            return status;
     if (call->results > 1 && !cc_mil_op_splits(&call->operation))
         return cc_mil_fail(mil, &call->result, EINVAL, "%.*s gives one result, expected one name before `=`.",
                            (int)call->operation.length, call->operation.text);
-    if ((status = read_arguments(mil, call)) || (status = read_attributes(mil, call)))
+    if ((status = read_arguments(mil, call)) || (status = cc_mil_read_attributes(mil, call)))
+        return status;
+    if (cc_mil_op_has_blocks(&call->operation) && (status = cc_mil_control_read(mil, call)))
         return status;
     return cc_mil_take(mil, ';');
 }
 
-static int read_statement(struct cc_mil *mil)
+int cc_mil_read_statement(struct cc_mil *mil)
 {
     struct cc_mil_call call = {.arguments = 0};
     int status = read_call(mil, &call);
 
-    if (status == 0 && call.operation.length == 5 && memcmp(call.operation.text, "const", 5) == 0)
+    if (status == 0 && is_const(&call))
         status = build_const(mil, &call);
     else if (status == 0)
-        status = cc_mil_op_build(mil, &call);
+        status = cc_mil_op_has_blocks(&call.operation) ? cc_mil_control_build(mil, &call)
+                                                       : cc_mil_op_build(mil, &call);
     mil->origin = 0;
     release_call(&call);
     return status;
@@ -299,7 +309,7 @@ static int read_input(struct cc_mil *mil)
             "a `state` input is read with `read_state`, whose data-movement form is not supported "
             "on this architecture; give the state as an input and as an output, and bind both to "
             "one buffer.");
-    if ((status = cc_mil_read_type(mil, &type)) ||
+    if ((status = cc_mil_read_type(mil, &type)) || (status = cc_mil_check_rank(mil, &type_at, &type)) ||
         (status = cc_mil_take_name(mil, "the name of an input", &name)))
         return status;
     if ((type.scalar != CC_MIL_FP16 && type.scalar != CC_MIL_FP32) || type.rank == 0)
@@ -336,7 +346,7 @@ static int copy_output(struct cc_mil *mil, const struct cc_mil_token *name, uint
     uint32_t copy;
     int status;
 
-    memcpy(type.dim, source->dim, sizeof(type.dim));
+    memcpy(type.dim, source->dim, sizeof(source->dim));
     if ((status = cc_mil_add_value(mil, name, &type, &copy)) ||
         (status = cc_mil_add_op(mil, CC_OP_CAST, mil->graph->value[copy].name, name, &op)))
         return status;
@@ -394,7 +404,9 @@ static int read_output(struct cc_mil *mil)
     if (mil->graph->outputs == CC_MIL_PORTS_MAX)
         return cc_mil_fail(mil, &name, EINVAL, "a function has more than %u outputs.", CC_MIL_PORTS_MAX);
     value = symbol->value - 1;
-    if (mil->graph->value[value].type == CC_BOOL || mil->graph->value[value].type == CC_INT32)
+    /* Integers that are computed are the host's. */
+    if (mil->graph->value[value].type == CC_BOOL ||
+        (mil->graph->value[value].type == CC_INT32 && mil->graph->value[value].data))
         return cc_mil_fail(mil, &name, EINVAL,
                            "output `%.*s` is %s, expected fp16 or fp32: a cast converts %s.", shown,
                            name.text, cc_type_name(mil->graph->value[value].type),
@@ -431,7 +443,7 @@ static int read_header(struct cc_mil *mil)
         version.text[2] > '3')
         return cc_mil_expected(mil, "a version from 1.0 to 1.3");
     if ((status = cc_mil_advance(mil)) || (status = cc_mil_take(mil, ')')) ||
-        (status = read_attributes(mil, NULL)))
+        (status = cc_mil_read_attributes(mil, NULL)))
         return status;
     return cc_mil_take(mil, '{');
 }
@@ -452,11 +464,11 @@ static int read_function(struct cc_mil *mil)
         ((status = cc_mil_advance(mil)) || (status = cc_mil_take_name(mil, "an opset", &opset)) ||
          (status = cc_mil_take(mil, '>'))))
         return status;
-    if ((status = read_ports(mil, read_input)) || (status = read_attributes(mil, NULL)) ||
+    if ((status = read_ports(mil, read_input)) || (status = cc_mil_read_attributes(mil, NULL)) ||
         (status = cc_mil_take(mil, '{')))
         return status;
     while (!cc_mil_is(mil, '}'))
-        if ((status = read_statement(mil)))
+        if ((status = cc_mil_read_statement(mil)))
             return status;
     if ((status = cc_mil_advance(mil)))
         return status;

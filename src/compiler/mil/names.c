@@ -86,6 +86,20 @@ int cc_mil_define(struct cc_mil *mil, const struct cc_mil_token *name, struct cc
     return 0;
 }
 
+/*
+ * The last name first: a slot that is emptied then ends no search for a name that is older, because those
+ * were placed when it was empty.
+ */
+void cc_mil_names_forget(struct cc_mil *mil, uint32_t count)
+{
+    while (mil->symbols > count) {
+        struct cc_mil_symbol *last = &mil->symbol[--mil->symbols];
+
+        *slot_of(mil, last->name, last->length) = 0;
+        base_free(last->literal.data);
+    }
+}
+
 void cc_mil_names_release(struct cc_mil *mil)
 {
     for (uint32_t i = 0; i < mil->symbols; i++)
@@ -109,6 +123,10 @@ int cc_mil_value(struct cc_mil *mil, struct cc_mil_symbol *symbol, const char *n
     int made;
 
     if (!symbol->value) {
+        int status = cc_mil_check_rank(mil, at, type);
+
+        if (status)
+            return status;
         if (type->scalar > CC_MIL_BOOL)
             return cc_mil_fail(mil, at, EINVAL, "found %s as an operand, expected a tensor of numbers.",
                                cc_mil_type_text(type).text);

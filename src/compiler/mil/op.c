@@ -169,6 +169,12 @@ static const struct operation {
     {"reverse", CC_OP_REVERSE, cc_mil_take_reverse, {"x", "axes"}},
     {"gather", CC_OP_GATHER, cc_mil_take_gather, {"x", "indices", "axis", "batch_dims", "validate_indices"}},
     {"cumsum", CC_OP_CUMSUM, cc_mil_take_cumsum, {"x", "axis", "exclusive", "reverse"}},
+    {"reduce_argmax", CC_OP_ARG_MAX, cc_mil_take_arg, {"x", "axis", "keep_dims", "output_dtype"}},
+    {"reduce_argmin", CC_OP_ARG_MIN, cc_mil_take_arg, {"x", "axis", "keep_dims", "output_dtype"}},
+    {"topk",
+     CC_OP_TOPK,
+     cc_mil_take_topk,
+     {"x", "k", "axis", "ascending", "sort", "return_indices", "output_indices_dtype"}},
     {"crop", CC_OP_SLICE_BY_SIZE, cc_mil_take_crop, {"x", "crop_height", "crop_width"}},
     {"flatten2d", CC_OP_RESHAPE, cc_mil_take_flatten2d, {"x", "axis"}},
     {"sliding_windows", CC_OP_GATHER, cc_mil_take_windows, {"x", "axis", "size", "stride"}},
@@ -177,6 +183,16 @@ static const struct operation {
     {"fill_like", CC_OP_CONST, cc_mil_take_fill_like, {"ref_tensor", "value"}},
     {"range_1d", CC_OP_CONST, cc_mil_take_range, {"start", "end", "step"}},
     {"shape", CC_OP_CONST, cc_mil_take_shape, {"x"}},
+    {"constexpr_affine_dequantize",
+     CC_OP_CONST,
+     cc_mil_take_affine,
+     {"quantized_data", "zero_point", "scale", "axis"}},
+    {"constexpr_blockwise_shift_scale", CC_OP_CONST, cc_mil_take_blockwise, {"data", "scale", "offset"}},
+    {"constexpr_cast", CC_OP_CONST, cc_mil_take_constexpr_cast, {"source_val", "output_dtype"}},
+    {"constexpr_lut_to_dense", CC_OP_CONST, cc_mil_take_lut, {"indices", "lut", "shape", "vector_axis"}},
+    {"constexpr_sparse_to_dense", CC_OP_CONST, cc_mil_take_sparse, {"nonzero_data", "mask", "shape"}},
+    {"cond", CC_OP_CONST, NULL, {"pred"}}, /* control.c */
+    {"while_loop", CC_OP_CONST, NULL, {"loop_vars"}},
     {"split", CC_OP_SLICE_BY_SIZE, cc_mil_take_split, {"x", "axis", "num_splits", "split_sizes"}},
     {"cast", CC_OP_CAST, cc_mil_take_cast, {"x", "dtype"}},
     {"identity", CC_OP_CAST, cc_mil_take_identity, {"x"}},
@@ -214,7 +230,12 @@ bool cc_mil_op_known(const struct cc_mil_token *name)
 
 bool cc_mil_op_splits(const struct cc_mil_token *name)
 {
-    return same(name, "split");
+    return same(name, "split") || same(name, "topk") || cc_mil_op_has_blocks(name);
+}
+
+bool cc_mil_op_has_blocks(const struct cc_mil_token *name)
+{
+    return same(name, "cond") || same(name, "while_loop");
 }
 
 /*
@@ -254,9 +275,9 @@ int cc_mil_op_unknown(struct cc_mil *mil, const struct cc_mil_token *name)
                        name->text, known);
 }
 
-static int check_arguments(struct cc_mil *mil, const struct cc_mil_call *call,
-                           const struct operation *operation)
+int cc_mil_op_check(struct cc_mil *mil, const struct cc_mil_call *call)
 {
+    const struct operation *operation = operation_of(&call->operation);
     char takes[128] = "";
     size_t at = 0;
 
@@ -294,7 +315,7 @@ static int build_alias(struct cc_mil *mil, struct cc_mil_call *call, uint32_t va
     struct cc_mil_symbol *symbol;
     int status;
 
-    memcpy(type.dim, source->dim, sizeof(type.dim));
+    memcpy(type.dim, source->dim, sizeof(source->dim));
     if ((status = cc_mil_declared(mil, call, &type)) || (status = cc_mil_define(mil, &call->result, &symbol)))
         return status;
     symbol->value = value + 1;
@@ -303,11 +324,24 @@ static int build_alias(struct cc_mil *mil, struct cc_mil_call *call, uint32_t va
     return 0;
 }
 
+/* The name of a node, behind that of the block it is in. */
+static char *full_name(const struct cc_mil *mil, const char *name, const struct cc_mil_token *result)
+{
+    size_t prefix = strlen(mil->prefix), length = name ? strlen(name) : result->length;
+    char *whole = base_alloc(prefix + length + 1);
+
+    if (whole) {
+        memcpy(whole, mil->prefix, prefix);
+        memcpy(whole + prefix, name ? name : result->text, length);
+    }
+    return whole;
+}
+
 /* An operation and its value, of that type. */
 static int add_op(struct cc_mil *mil, struct cc_mil_call *call, const struct cc_mil_draft *draft,
                   const struct cc_mil_type *type, uint32_t *value)
 {
-    char *name = call->name && !draft->parts ? base_strdup(call->name) : cc_mil_token_copy(&call->result);
+    char *name = full_name(mil, draft->parts ? NULL : call->name, &call->result);
     struct cc_op *op;
     int status;
 
@@ -388,6 +422,13 @@ static bool is_constant(const struct cc_mil *mil, const struct cc_mil_draft *dra
     return draft->inputs != 0;
 }
 
+/* Integers are constants, or come from an operation of the host. */
+static bool may_give_integers(const struct cc_mil *mil, const struct cc_mil_draft *draft)
+{
+    return is_constant(mil, draft) || cc_op_is_host(draft->kind) || draft->kind == CC_OP_CAST ||
+           (draft->inputs && cc_mil_first(mil, draft)->type == CC_INT32);
+}
+
 /* Checks that the operation can give this type, and the limits of the engine. */
 static int check_type(struct cc_mil *mil, const struct cc_mil_call *call, const struct operation *operation,
                       const struct cc_mil_draft *draft)
@@ -397,7 +438,7 @@ static int check_type(struct cc_mil *mil, const struct cc_mil_call *call, const 
     struct base_error limit;
 
     /* Whether it gives a bool is the operation's rule: layout operations move them. */
-    if (scalar > CC_MIL_BOOL || (scalar == CC_MIL_INT32 && !constant))
+    if (scalar > CC_MIL_BOOL || (scalar == CC_MIL_INT32 && !may_give_integers(mil, draft)))
         return cc_mil_fail(mil, &call->type_at, EINVAL, "%s is declared to give %s, expected %s.",
                            operation->name, cc_mil_type_text(&call->type).text,
                            cc_op_gives_bool(operation->kind) ? "bool" : "fp16 or fp32");
@@ -413,6 +454,12 @@ static void turn_to_result(struct cc_mil_call *call, unsigned i)
     call->result = call->each[i].name;
 }
 
+int cc_mil_op_alias(struct cc_mil *mil, struct cc_mil_call *call, unsigned i, uint32_t value)
+{
+    turn_to_result(call, i);
+    return build_alias(mil, call, value);
+}
+
 /* One slice per result, each after the one before. */
 static int build_split(struct cc_mil *mil, struct cc_mil_call *call, const struct operation *operation,
                        struct cc_mil_draft *draft)
@@ -425,7 +472,7 @@ static int build_split(struct cc_mil *mil, struct cc_mil_call *call, const struc
         return cc_mil_fail(mil, &call->operation, EINVAL,
                            "split gives %u results, but %u names are before `=`.", draft->parts,
                            call->results);
-    memcpy(type.dim, source->dim, sizeof(type.dim));
+    memcpy(type.dim, source->dim, sizeof(source->dim));
     memcpy(draft->a.size, source->dim, sizeof(draft->a.size));
     for (unsigned i = 0; i < call->results && !status; i++) {
         turn_to_result(call, i);
@@ -439,17 +486,36 @@ static int build_split(struct cc_mil *mil, struct cc_mil_call *call, const struc
     return status;
 }
 
+/* An operation per result: the elements, and their indices. */
+static int build_topk(struct cc_mil *mil, struct cc_mil_call *call, const struct operation *operation,
+                      struct cc_mil_draft *draft)
+{
+    int status = 0;
+
+    if (call->results > 2)
+        return cc_mil_fail(mil, &call->operation, EINVAL,
+                           "topk gives 2 results, but %u names are before `=`.", call->results);
+    for (unsigned i = 0; i < call->results && !status; i++) {
+        turn_to_result(call, i);
+        draft->kind = i ? CC_OP_TOPK_INDICES : CC_OP_TOPK;
+        status = check_type(mil, call, operation, draft);
+        if (!status)
+            status = build_op(mil, call, draft);
+    }
+    return status;
+}
+
 /* A node of the source: the call by its own name, or that of its first result. */
 static int add_origin(struct cc_mil *mil, const struct cc_mil_call *call, const char *kind)
 {
-    char *result = cc_mil_token_copy(&call->result);
+    char *name = full_name(mil, call->name, &call->result);
     int made;
 
-    if (!result)
+    if (!name)
         return cc_mil_no_memory(mil);
-    made = cc_graph_add_origin(mil->graph, call->name ? call->name : result, kind, call->operation.line,
-                               call->operation.column);
-    base_free(result);
+    made = cc_graph_add_origin(mil->graph, name, kind, call->operation.line, call->operation.column);
+    base_free(name);
+    mil->nodes++;
     mil->origin = made < 0 ? 0 : (uint32_t)made + 1;
     return made < 0 ? cc_mil_no_memory(mil) : 0;
 }
@@ -458,13 +524,15 @@ int cc_mil_op_build(struct cc_mil *mil, struct cc_mil_call *call)
 {
     const struct operation *operation = operation_of(&call->operation);
     struct cc_mil_draft draft = {.kind = operation->kind};
-    int status = check_arguments(mil, call, operation);
+    int status = cc_mil_op_check(mil, call);
 
     if (status || (status = add_origin(mil, call, operation->name)) ||
         (status = operation->take(mil, call, &draft)))
         return status;
     if (draft.parts)
         return build_split(mil, call, operation, &draft);
+    if (draft.kind == CC_OP_TOPK)
+        return build_topk(mil, call, operation, &draft);
     if ((status = check_type(mil, call, operation, &draft)))
         return status;
     return draft.alias ? build_alias(mil, call, draft.input[0]) : build_op(mil, call, &draft);

@@ -32,7 +32,7 @@ cc_mil_taker cc_mil_take_conv, cc_mil_take_conv_transpose, cc_mil_take_pool, cc_
 cc_mil_taker cc_mil_take_linear, cc_mil_take_matmul;
 /* op_reduce.c */
 cc_mil_taker cc_mil_take_reduce, cc_mil_take_softmax, cc_mil_take_l2_norm, cc_mil_take_layer_norm,
-    cc_mil_take_instance_norm, cc_mil_take_batch_norm;
+    cc_mil_take_instance_norm, cc_mil_take_batch_norm, cc_mil_take_arg, cc_mil_take_topk;
 /* op_layout.c */
 cc_mil_taker cc_mil_take_transpose, cc_mil_take_reshape, cc_mil_take_expand_dims, cc_mil_take_squeeze,
     cc_mil_take_slice_by_index, cc_mil_take_slice_by_size, cc_mil_take_tile, cc_mil_take_concat,
@@ -45,6 +45,13 @@ cc_mil_taker cc_mil_take_pad, cc_mil_take_upsample_nearest, cc_mil_take_upsample
 /* op_fill.c */
 cc_mil_taker cc_mil_take_fill, cc_mil_take_fill_like, cc_mil_take_range, cc_mil_take_shape,
     cc_mil_take_band_part;
+/* op_constexpr.c */
+cc_mil_taker cc_mil_take_affine, cc_mil_take_blockwise, cc_mil_take_lut, cc_mil_take_sparse,
+    cc_mil_take_constexpr_cast;
+
+/* op_fill.c: a new constant of the graph, which the call is an alias of. Takes `data`; NULL: no memory. */
+int cc_mil_make_constant(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft,
+                         const struct cc_mil_type *type, void *data);
 
 /* op.c: inserts a height of 1 into the draft's operands [N, C, W]. */
 int cc_mil_insert_height(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft);
@@ -66,6 +73,9 @@ int cc_mil_operands(struct cc_mil *mil, struct cc_mil_call *call, const char *na
 const struct cc_value *cc_mil_first(const struct cc_mil *mil, const struct cc_mil_draft *draft);
 /* A constant that is a tensor: value index + 1; 0 when it is not given. */
 int cc_mil_tensor(struct cc_mil *mil, struct cc_mil_call *call, const char *name, uint32_t *value);
+/* A constant of any type, which the call does not own; its data is NULL when it is not given. */
+int cc_mil_constant(struct cc_mil *mil, struct cc_mil_call *call, const char *name,
+                    struct cc_mil_literal *literal);
 int cc_mil_bool(struct cc_mil *mil, struct cc_mil_call *call, const char *name, bool *value);
 int cc_mil_string(struct cc_mil *mil, struct cc_mil_call *call, const char *name, const char **value);
 int cc_mil_float(struct cc_mil *mil, struct cc_mil_call *call, const char *name, float *value);

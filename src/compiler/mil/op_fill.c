@@ -12,8 +12,7 @@
 #include "compiler/half.h"
 #include "compiler/mil/op.h"
 
-/* A new constant of the graph, which the call is an alias of. Takes `data`. */
-static int make_constant(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft,
+int cc_mil_make_constant(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft,
                          const struct cc_mil_type *type, void *data)
 {
     char *name = data ? cc_mil_token_copy(&call->result) : NULL;
@@ -48,7 +47,7 @@ static int fill(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draf
     }
     for (size_t i = 0; data && i < bytes; i += each)
         memcpy(data + i, element, each);
-    return make_constant(mil, call, draft, type, data);
+    return cc_mil_make_constant(mil, call, draft, type, data);
 }
 
 /* The type is the declared one; the lengths are checked against it. */
@@ -84,7 +83,7 @@ int cc_mil_take_fill_like(struct cc_mil *mil, struct cc_mil_call *call, struct c
     if (status || (status = cc_mil_number(mil, call, "value", &value)))
         return status;
     type.rank = cc_mil_first(mil, &reference)->rank;
-    memcpy(type.dim, cc_mil_first(mil, &reference)->dim, sizeof(type.dim));
+    memcpy(type.dim, cc_mil_first(mil, &reference)->dim, type.rank * sizeof(type.dim[0]));
     status = cc_mil_declared(mil, call, &type);
     return status ? status : fill(mil, call, draft, &type, value);
 }
@@ -108,7 +107,7 @@ int cc_mil_take_shape(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mi
     data = base_alloc(x->rank * sizeof(x->dim[0]));
     if (data)
         memcpy(data, x->dim, x->rank * sizeof(x->dim[0]));
-    return make_constant(mil, call, draft, &type, data);
+    return cc_mil_make_constant(mil, call, draft, &type, data);
 }
 
 /* From `start` in steps to before `end`. Whole numbers are counted as such. */
@@ -143,7 +142,7 @@ int cc_mil_take_range(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mi
         else
             memcpy(data + 4 * (size_t)i, type.scalar == CC_MIL_FP32 ? (void *)&number : &whole, 4);
     }
-    return make_constant(mil, call, draft, &type, data);
+    return cc_mil_make_constant(mil, call, draft, &type, data);
 }
 
 /* x where the column is at most `lower` before and `upper` behind the row, 0 elsewhere; -1 is no bound. */

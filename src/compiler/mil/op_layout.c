@@ -55,7 +55,7 @@ static struct cc_mil_type type_of(const struct cc_value *value)
 {
     struct cc_mil_type type = {.scalar = (enum cc_mil_scalar)value->type, .rank = value->rank};
 
-    memcpy(type.dim, value->dim, sizeof(type.dim));
+    memcpy(type.dim, value->dim, sizeof(value->dim));
     return type;
 }
 

@@ -6,6 +6,7 @@
 #include "compiler/mil/op.h"
 
 #include <errno.h>
+#include <string.h>
 
 int cc_mil_take_reduce(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
 {
@@ -83,4 +84,38 @@ int cc_mil_take_batch_norm(struct cc_mil *mil, struct cc_mil_call *call, struct 
         (status = cc_mil_tensor(mil, call, "variance", &draft->a.variance)))
         return status;
     return take_norm(mil, call, draft);
+}
+
+/* The last axis, when none is named. */
+int cc_mil_take_arg(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
+{
+    const char *type = "int32";
+    int status = cc_mil_take_softmax(mil, call, draft);
+
+    if (status || (status = cc_mil_bool(mil, call, "keep_dims", &draft->a.keep_dims)) ||
+        (status = cc_mil_string(mil, call, "output_dtype", &type)))
+        return status;
+    if (strcmp(type, "int32") != 0)
+        return cc_mil_wrong(mil, call, "output_dtype", EOPNOTSUPP, "is \"%.40s\", expected int32", type);
+    return 0;
+}
+
+/* The results are always sorted. */
+int cc_mil_take_topk(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
+{
+    bool sorted = true, indices = true;
+    const char *type = "int32";
+    int status = cc_mil_take_softmax(mil, call, draft);
+
+    draft->a.size[0] = 1;
+    if (status || (status = cc_mil_ints(mil, call, "k", 1, 1, INT32_MAX, draft->a.size)) ||
+        (status = cc_mil_bool(mil, call, "ascending", &draft->a.reverse)) ||
+        (status = cc_mil_bool(mil, call, "sort", &sorted)) ||
+        (status = cc_mil_bool(mil, call, "return_indices", &indices)) ||
+        (status = cc_mil_string(mil, call, "output_indices_dtype", &type)))
+        return status;
+    if (strcmp(type, "int32") != 0)
+        return cc_mil_wrong(mil, call, "output_indices_dtype", EOPNOTSUPP, "is \"%.40s\", expected int32",
+                            type);
+    return 0;
 }

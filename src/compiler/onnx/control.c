@@ -30,8 +30,8 @@ static bool enter(const struct cc_onnx_node *n, struct inside *in, bool sees_out
         .outer = reader->names, .prefix = reader->prefix, .caller = reader->caller, .opset = reader->opset};
     if (n->b->status)
         return false;
-    if (reader->depth >= CC_ONNX_DEPTH_MAX) {
-        cc_build_refuse(n->b, "graphs and functions are more than %u deep in each other", CC_ONNX_DEPTH_MAX);
+    if (reader->depth >= CC_NESTED_MAX) {
+        cc_build_refuse(n->b, "graphs and functions are more than %u deep in each other", CC_NESTED_MAX);
         return false;
     }
     snprintf(in->own_prefix, sizeof(in->own_prefix), "%.90s%.20s/", n->b->name, round);
@@ -277,9 +277,9 @@ void cc_onnx_op_loop(const struct cc_onnx_node *n, enum cc_op_kind kind)
         cc_onnx_no_memory(n->reader);
     while (more && collected && loop.round < count) {
         more = do_round(n, &loop, collected);
-        if (n->reader->nodes - before > CC_ONNX_LOOP_NODES_MAX || loop.round > CC_ONNX_LOOP_NODES_MAX) {
+        if (n->reader->nodes - before > CC_LOOP_NODES_MAX || loop.round > CC_LOOP_NODES_MAX) {
             cc_build_refuse(n->b, "it becomes more than %u nodes: a loop is unrolled, and that is the limit",
-                            CC_ONNX_LOOP_NODES_MAX);
+                            CC_LOOP_NODES_MAX);
             break;
         }
     }

@@ -70,7 +70,7 @@ static int dim_of(const struct cc_onnx *reader, const CcPort *port, uint32_t i,
         option_text(port, option, sizeof(option));
         return base_fail(error, EINVAL,
                          "Input `%.64s`: axis %u has no fixed length%s%.32s%s; shapes are static on this "
-                         "engine. Give it: %s",
+                         "engine. Give it with `%s`.",
                          port->name, i, symbol ? " (`" : "", symbol ? dim->symbol : "", symbol ? "`)" : "",
                          option);
     }
@@ -94,7 +94,7 @@ static int input_shape(const struct cc_onnx *reader, const CcPort *port, const s
     if (!shape && !given) {
         option_text(port, option, sizeof(option));
         return base_fail(error, EINVAL,
-                         "Input `%.64s` has no shape; shapes are static on this engine. Give it: %s",
+                         "Input `%.64s` has no shape; shapes are static on this engine. Give it with `%s`.",
                          port->name, option);
     }
     *rank = shape ? (uint32_t)(shape->n_dim < UINT32_MAX ? shape->n_dim : UINT32_MAX) : given_rank;
@@ -102,7 +102,7 @@ static int input_shape(const struct cc_onnx *reader, const CcPort *port, const s
         return base_fail(error, EINVAL, "Input `%.64s` has rank %u, more than %u.", port->name, *rank,
                          CC_RANK_MAX);
     if (given && given_rank != *rank)
-        return base_fail(error, EINVAL, "Input `%.64s` was given %u axes, and the model says %u.", port->name,
+        return base_fail(error, EINVAL, "Input `%.64s` was given rank %u, and the model says %u.", port->name,
                          given_rank, *rank);
     for (uint32_t i = 0; i < *rank && !status; i++)
         status = dim_of(reader, port, i, binding, &dims[i]);
@@ -116,12 +116,13 @@ static int port_type(const struct cc_onnx *reader, const CcPort *port, const cha
 
     if (cc_onnx_port_type(elem, type))
         return 0;
-    return base_fail(
-        reader->build.error, EINVAL,
-        "%s `%.64s` has element type %s, expected FLOAT or FLOAT16: the engine computes in fp16%s.", what,
-        port->name, cc_onnx_type_text(elem).text,
-        what[0] == 'I' ? ", and other inputs can only be constants. Give it with --bind NAME=FILE.npy"
-                       : ". Cast it to FLOAT in the model");
+    return base_fail(reader->build.error, EINVAL,
+                     "%s `%.64s` has element type %s, expected FLOAT, FLOAT16, BFLOAT16 or DOUBLE: the "
+                     "engine computes in fp16%s.",
+                     what, port->name, cc_onnx_type_text(elem).text,
+                     what[0] == 'I'
+                         ? ", and other inputs can only be constants. Give it with --bind NAME=FILE.npy"
+                         : ". Cast it to FLOAT in the model");
 }
 
 static bool same_kind(enum cc_type a, enum cc_type b)
@@ -275,6 +276,13 @@ static void leave_name(struct cc_build *b, uint32_t value, const char *name)
     cc_build_name(b, value, other);
 }
 
+/* Integers that are computed, on the host; int64 becomes int32. */
+static bool is_integer(const struct cc_graph *graph, const struct cc_onnx_value *value)
+{
+    return value->state == CC_ONNX_GRAPH && graph->value[value->value].type == CC_INT32 &&
+           !graph->value[value->value].data;
+}
+
 static int read_output(struct cc_onnx *reader, const CcPort *port)
 {
     struct cc_build *b = &reader->build;
@@ -292,7 +300,8 @@ static int read_output(struct cc_onnx *reader, const CcPort *port)
         port->type->is_case != CC__ONNX_TYPE__IS__NOT_SET)
         return base_fail(b->error, EINVAL, "Output `%.64s` is not a tensor.", port->name);
     if (port->type && port->type->tensor && port->type->is_case == CC__ONNX_TYPE__IS_TENSOR &&
-        port->type->tensor->elem_type && (status = port_type(reader, port, "Output", &type)))
+        port->type->tensor->elem_type && !is_integer(b->graph, found) &&
+        (status = port_type(reader, port, "Output", &type)))
         return status;
     if (found->state == CC_ONNX_WIDE || found->state == CC_ONNX_QUANTIZED)
         return base_fail(b->error, EINVAL, "Output `%.64s` %s, which an output cannot.", port->name,
@@ -305,7 +314,9 @@ static int read_output(struct cc_onnx *reader, const CcPort *port)
     if (cc_onnx_settle(reader, port->name, found))
         return b->status;
     value = found->value;
-    if (b->graph->value[value].type == CC_BOOL || b->graph->value[value].type == CC_INT32)
+    if (is_integer(b->graph, found))
+        type = CC_INT32;
+    else if (b->graph->value[value].type == CC_BOOL || b->graph->value[value].type == CC_INT32)
         return base_fail(b->error, EINVAL,
                          "Output `%.64s` is %s, expected a float. Cast it to FLOAT in the "
                          "model.",

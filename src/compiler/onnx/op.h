@@ -25,7 +25,7 @@ uint32_t cc_onnx_convolution(const struct cc_onnx_node *n, enum cc_op_kind kind,
 /* op_matrix.c */
 cc_onnx_read_op cc_onnx_op_matmul, cc_onnx_op_gemm;
 /* op_reduce.c */
-cc_onnx_read_op cc_onnx_op_reduce, cc_onnx_op_softmax;
+cc_onnx_read_op cc_onnx_op_reduce, cc_onnx_op_softmax, cc_onnx_op_arg, cc_onnx_op_topk;
 /* op_norm.c */
 cc_onnx_read_op cc_onnx_op_batch_norm, cc_onnx_op_instance_norm, cc_onnx_op_layer_norm;
 cc_onnx_read_op cc_onnx_op_group_norm, cc_onnx_op_lp_norm, cc_onnx_op_mean_variance;

@@ -105,7 +105,7 @@ void cc_onnx_op_where(const struct cc_onnx_node *n, enum cc_op_kind kind)
 
 /*
  * Between floats nothing happens: at run time all are fp16, and constants are rounded when they are used. A
- * value at run time becomes whole numbers never.
+ * value at run time becomes whole numbers on the host alone, which the lowering says.
  */
 static uint32_t cast(const struct cc_onnx_node *n, uint32_t x, enum cc_type to)
 {
@@ -116,12 +116,6 @@ static uint32_t cast(const struct cc_onnx_node *n, uint32_t x, enum cc_type to)
         return x;
     if (to == CC_BOOL)
         return cc_onnx_binary(n, CC_OP_NOT_EQUAL, x, cc_onnx_number_like(n, 0, x));
-    if (!v->data && to == CC_INT32) {
-        cc_build_refuse(n->b,
-                        "a value computed at run time cannot become a whole number: the engine computes "
-                        "in fp16, and integers exist only as constants");
-        return 0;
-    }
     return cc_onnx_unary(n, CC_OP_CAST, x, &(struct cc_attributes){.to = v->data && to_float ? CC_FP32 : to});
 }
 

@@ -44,3 +44,28 @@ void cc_onnx_op_softmax(const struct cc_onnx_node *n, enum cc_op_kind kind)
     else
         cc_onnx_result(n, 0, cc_onnx_unary(n, kind, x, &(struct cc_attributes){.axis = axis}));
 }
+
+void cc_onnx_op_arg(const struct cc_onnx_node *n, enum cc_op_kind kind)
+{
+    uint32_t x = cc_onnx_operand(n, 0);
+    struct cc_attributes a = {.keep_dims = cc_onnx_int(n, "keepdims", 1) != 0,
+                              .reverse = cc_onnx_int(n, "select_last_index", 0) != 0};
+
+    a.axis = cc_onnx_axis(n, cc_onnx_int(n, "axis", 0), cc_onnx_shape(n, x)->rank);
+    cc_onnx_result(n, 0, n->b->status ? 0 : cc_onnx_unary(n, kind, x, &a));
+}
+
+/* Two results of one node: two operations. Before version 10 k is an attribute. */
+void cc_onnx_op_topk(const struct cc_onnx_node *n, enum cc_op_kind kind)
+{
+    uint32_t x = cc_onnx_operand(n, 0);
+    struct cc_attributes a = {.reverse = cc_onnx_int(n, "largest", 1) == 0};
+    double k = n->opset < 10 ? (double)cc_onnx_int(n, "k", 0) : cc_onnx_number(n, 1, "k");
+
+    a.axis = cc_onnx_axis(n, cc_onnx_int(n, "axis", -1), cc_onnx_shape(n, x)->rank);
+    a.size[0] = k >= 1 && k <= UINT32_MAX ? (uint32_t)k : 0;
+    if (!n->b->status && n->proto->n_output > 0 && n->proto->output[0][0])
+        cc_onnx_result(n, 0, cc_onnx_unary(n, kind, x, &a));
+    if (!n->b->status && n->proto->n_output > 1 && n->proto->output[1][0])
+        cc_onnx_result(n, 1, cc_onnx_unary(n, CC_OP_TOPK_INDICES, x, &a));
+}

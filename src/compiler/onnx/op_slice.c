@@ -261,16 +261,39 @@ static uint32_t front_indices(const struct cc_onnx_node *n, uint32_t indices, ui
     return cc_build_const(n->b, CC_INT32, v.rank, v.dim, data);
 }
 
+/* Indices that are computed are whole numbers of the host. The result takes part in fp16 operations. */
+static void gather_at(const struct cc_onnx_node *n, uint32_t x, uint32_t indices)
+{
+    struct cc_attributes a = {.axis = cc_onnx_axis(n, cc_onnx_int(n, "axis", 0), cc_onnx_shape(n, x)->rank)};
+    uint32_t made = cc_onnx_add(n, CC_OP_GATHER_AT, 2, (const uint32_t[]){x, indices}, &a);
+
+    if (!n->b->status && cc_onnx_shape(n, made)->type == CC_FP32)
+        made = cc_onnx_unary(n, CC_OP_CAST, made, &(struct cc_attributes){.to = CC_FP16});
+    cc_onnx_result(n, 0, made);
+}
+
+static bool is_computed(const struct cc_onnx_node *n, uint32_t value)
+{
+    return !n->b->status && cc_onnx_shape(n, value)->type == CC_INT32 && !cc_onnx_is_constant(n, value);
+}
+
 /* Neighbours are a slice, in a new shape where the indices are not a list. */
 void cc_onnx_op_gather(const struct cc_onnx_node *n, enum cc_op_kind kind)
 {
-    uint32_t x = cc_onnx_operand(n, 0), indices = cc_onnx_constant(n, 1, "the indices"), axis, rank = 0;
-    struct cc_value v = *cc_onnx_shape(n, x), list = *cc_onnx_shape(n, indices);
+    uint32_t x = cc_onnx_operand(n, 0), indices = cc_onnx_operand(n, 1), axis, rank = 0;
+    struct cc_value v, list;
     struct cc_attributes a = {0};
     uint32_t dims[2 * CC_RANK_MAX];
     struct cut cut;
     bool run;
 
+    if (is_computed(n, indices)) {
+        gather_at(n, x, indices);
+        return;
+    }
+    indices = cc_onnx_constant(n, 1, "the indices");
+    v = *cc_onnx_shape(n, x);
+    list = *cc_onnx_shape(n, indices);
     axis = cc_onnx_axis(n, cc_onnx_int(n, "axis", 0), v.rank);
     indices = front_indices(n, indices, v.dim[axis], &run);
     if (n->b->status)

@@ -11,12 +11,10 @@
 #include "compiler/onnx/model.h"
 #include "compiler/onnx/onnx.h"
 
-#define CC_ONNX_OPSET_MIN      1
-#define CC_ONNX_OPSET_MAX      24      /* the newest whose changes are known here */
-#define CC_ONNX_NODES_MAX      100000u /* read, with those of loops and functions */
-#define CC_ONNX_LOOP_NODES_MAX 4096u   /* that one loop becomes */
-#define CC_ONNX_DEPTH_MAX      16u     /* of graphs and functions in each other */
-#define CC_ONNX_AXES_MAX       8u      /* of a list of lengths or axes */
+#define CC_ONNX_OPSET_MIN 1
+#define CC_ONNX_OPSET_MAX 24      /* the newest whose changes are known here */
+#define CC_ONNX_NODES_MAX 100000u /* read, with those of loops and functions */
+#define CC_ONNX_AXES_MAX  8u      /* of a list of lengths or axes */
 
 /* What a name refers to. */
 enum cc_onnx_state {

@@ -49,7 +49,17 @@ static const struct {
     [23] = {.name = "FLOAT4E2M1"},
 };
 
-enum { FLOAT = 1, INT8 = 3, INT16 = 5, INT32 = 6, BOOL = 9, FLOAT16 = 10, BFLOAT16 = 16, INT4 = 22 };
+enum {
+    FLOAT = 1,
+    INT8 = 3,
+    INT16 = 5,
+    INT32 = 6,
+    BOOL = 9,
+    FLOAT16 = 10,
+    DOUBLE = 11,
+    BFLOAT16 = 16,
+    INT4 = 22
+};
 
 static bool known(int32_t type)
 {
@@ -81,7 +91,7 @@ bool cc_onnx_type(int32_t elem_type, enum cc_type *type)
 bool cc_onnx_port_type(int32_t elem_type, enum cc_type *type)
 {
     *type = elem_type == FLOAT16 ? CC_FP16 : CC_FP32;
-    return elem_type == FLOAT || elem_type == FLOAT16;
+    return elem_type == FLOAT || elem_type == FLOAT16 || elem_type == DOUBLE || elem_type == BFLOAT16;
 }
 
 bool cc_onnx_type_range(int32_t elem_type, double *low, double *high)

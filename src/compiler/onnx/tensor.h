@@ -17,7 +17,7 @@ struct cc_onnx_type_text {
 struct cc_onnx_type_text cc_onnx_type_text(int32_t elem_type);
 /* What constants of an element type become. False: nothing, such as strings and complex numbers. */
 bool cc_onnx_type(int32_t elem_type, enum cc_type *type);
-/* Whether a port may have it: FLOAT, which is CC_FP32, or FLOAT16. */
+/* Whether a port may have it: FLOAT, DOUBLE and BFLOAT16, which are CC_FP32, or FLOAT16. */
 bool cc_onnx_port_type(int32_t elem_type, enum cc_type *type);
 /* The range of a whole number's type, for QuantizeLinear. False: it is not one of at most 16 bits. */
 bool cc_onnx_type_range(int32_t elem_type, double *low, double *high);

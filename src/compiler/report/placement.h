@@ -73,6 +73,8 @@ int cc_placement_add(struct cc_placement *placement, const struct cc_graph *grap
                      const struct cc_program *program, struct base_error *error);
 /* Before segments are added: memory for what they count. cc_placement_create has called it. */
 int cc_placement_begin(struct cc_placement *placement);
+/* Why a node (origin number + 1) is on the host: the engine's refusal. Before the segments are added. */
+void cc_placement_reason(struct cc_placement *placement, uint32_t origin, const char *reason);
 /* A segment on the host. */
 void cc_placement_add_host(struct cc_placement *placement, const struct cc_graph *graph);
 /* The last step. */

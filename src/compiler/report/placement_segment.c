@@ -32,9 +32,13 @@ struct filling {
     const struct cc_program *program;
 };
 
+static const struct pr_cost_model *const models[CC_ESTIMATES] = {&pr_cost_m1, &pr_cost_m1_max};
+
 int cc_placement_begin(struct cc_placement *placement)
 {
     placement->tally = base_alloc_array(placement->rows ? placement->rows : 1, sizeof(*placement->tally));
+    for (unsigned i = 0; i < CC_ESTIMATES; i++)
+        placement->estimate[i].machine = models[i]->machine;
     return placement->tally ? 0 : -ENOMEM;
 }
 
@@ -302,7 +306,7 @@ static void explain(struct cc_placement *p, struct cc_row *row, const struct cc_
     case CC_WHERE_FOLDED:
         why = row->sources ? "its operands are constants" : "resolved when the model was read";
         break;
-    case CC_WHERE_HOST: why = "the engine has no form of it; a host segment computes it"; break;
+    case CC_WHERE_HOST: why = row->why[0] ? "" : "moved to where its operand is computed"; break;
     case CC_WHERE_DEAD: why = "no output depends on it"; break;
     default: break;
     }
@@ -312,14 +316,12 @@ static void explain(struct cc_placement *p, struct cc_row *row, const struct cc_
 /* Adds to the estimates; the costs of the last machine are left in `ns`. */
 static int sum_up(struct filling *f, uint64_t *ns, struct base_error *error)
 {
-    static const struct pr_cost_model *const models[CC_ESTIMATES] = {&pr_cost_m1, &pr_cost_m1_max};
     int status = 0;
 
     for (unsigned i = 0; i < CC_ESTIMATES && !status; i++) {
         struct cc_estimate *estimate = &f->p->estimate[i];
 
         status = cc_cost_records(f->program, models[i], ns, error);
-        estimate->machine = models[i]->machine;
         estimate->dispatch_ns += PR_TIMING_CALL_US * 1000 - PR_TIMING_NETWORK_NS;
         for (uint32_t k = 0; k < f->program->records && !status; k++)
             estimate->engine_ns += ns[k];
@@ -346,6 +348,14 @@ int cc_placement_add(struct cc_placement *placement, const struct cc_graph *grap
         base_fail(error, ENOMEM, "There is no memory for a report of %u operations.", graph->ops);
     base_free(ns);
     return status;
+}
+
+void cc_placement_reason(struct cc_placement *placement, uint32_t origin, const char *reason)
+{
+    struct cc_row *row = &placement->row[placement->inputs + origin - 1];
+
+    if (origin <= placement->origins)
+        snprintf(row->why, sizeof(row->why), "%s", reason);
 }
 
 void cc_placement_add_host(struct cc_placement *placement, const struct cc_graph *graph)

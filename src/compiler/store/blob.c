@@ -12,7 +12,32 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "protocol/bits.h"
+
+static const struct type {
+    const char *name;
+    uint32_t code, bits;
+} types[] = {
+#define X(name, code, bits) {#name, code, bits},
+    CC_BLOB_TYPES(X)
+#undef X
+};
+
+static const struct type *type_of(const char *name)
+{
+    for (size_t i = 0; i < BASE_COUNT_OF(types); i++)
+        if (!strcmp(types[i].name, name))
+            return &types[i];
+    return NULL;
+}
+
+unsigned cc_blob_bits(const char *type)
+{
+    const struct type *found = type_of(type);
+
+    return found ? found->bits : 0;
+}
 
 /* The part after @model_path, or NULL when it is absolute, empty, or has a `..`. */
 static const char *inside(const char *path)
@@ -109,11 +134,12 @@ static int check_file(int file, uint64_t size, const char *path, struct base_err
 }
 
 static int check_descriptor(const uint8_t descriptor[CC_BLOB_HEADER], uint64_t size, const char *path,
-                            uint64_t offset, enum cc_type type, size_t bytes, struct base_error *error)
+                            uint64_t offset, const struct type *type, uint64_t elements,
+                            struct base_error *error)
 {
+    uint64_t bytes = (elements * type->bits + 7) / 8;
     uint32_t magic = pr_le32(descriptor), code = pr_le32(descriptor + 4);
     uint64_t length = pr_le64(descriptor + 8), start = pr_le64(descriptor + 16);
-    uint32_t wanted = type == CC_FP16 ? CC_BLOB_FP16 : CC_BLOB_FP32;
 
     if (magic != CC_BLOB_MAGIC)
         return base_fail(
@@ -121,16 +147,16 @@ static int check_descriptor(const uint8_t descriptor[CC_BLOB_HEADER], uint64_t s
             "weight file \"%.128s\" has 0x%08x at offset %llu, expected a blob descriptor (0x%08X): "
             "the offset names the descriptor, not the data",
             path, magic, (unsigned long long)offset, CC_BLOB_MAGIC);
-    if (code != wanted)
+    if (code != type->code)
         return base_fail(error, EINVAL,
                          "the blob at offset %llu of \"%.128s\" has type code %u, expected %u (%s)",
-                         (unsigned long long)offset, path, code, wanted, cc_type_name(type));
+                         (unsigned long long)offset, path, code, type->code, type->name);
     if (length != bytes)
         return base_fail(
             error, EINVAL,
-            "the blob at offset %llu of \"%.128s\" has %llu bytes, expected %zu (%zu elements of %s)",
-            (unsigned long long)offset, path, (unsigned long long)length, bytes, bytes / cc_type_bytes(type),
-            cc_type_name(type));
+            "the blob at offset %llu of \"%.128s\" has %llu bytes, expected %llu (%llu elements of %s)",
+            (unsigned long long)offset, path, (unsigned long long)length, (unsigned long long)bytes,
+            (unsigned long long)elements, type->name);
     if (start > size || length > size - start)
         return base_fail(error, EINVAL,
                          "the blob at offset %llu of \"%.128s\" has its data at %llu for %llu bytes, "
@@ -140,16 +166,21 @@ static int check_descriptor(const uint8_t descriptor[CC_BLOB_HEADER], uint64_t s
     return 0;
 }
 
-int cc_blob_read(const char *folder, const char *path, uint64_t offset, enum cc_type type, size_t bytes,
+int cc_blob_read(const char *folder, const char *path, uint64_t offset, const char *name, uint64_t elements,
                  void **data, struct base_error *error)
 {
+    const struct type *type = type_of(name);
     uint8_t descriptor[CC_BLOB_HEADER];
-    uint64_t size = 0;
+    uint64_t size = 0, bytes;
     void *copy = NULL;
     int file = -1, status;
 
-    if (type != CC_FP16 && type != CC_FP32)
-        return base_fail(error, EINVAL, "a weight file holds fp16 or fp32, not %s", cc_type_name(type));
+    if (!type)
+        return base_fail(error, EINVAL, "a weight file does not hold %s", name);
+    if (elements > CC_BLOB_FILE_MAX)
+        return base_fail(error, EFBIG, "a tensor of %llu elements is more than a weight file holds",
+                         (unsigned long long)elements);
+    bytes = (elements * type->bits + 7) / 8;
     if ((status = open_file(folder, path, &file, &size, error)))
         return status;
     if ((status = check_file(file, size, path, error)))
@@ -162,12 +193,13 @@ int cc_blob_read(const char *folder, const char *path, uint64_t offset, enum cc_
         goto out;
     }
     status = read_at(file, descriptor, sizeof(descriptor), offset);
-    if (status == 0 && (status = check_descriptor(descriptor, size, path, offset, type, bytes, error)))
+    if (status == 0 && (status = check_descriptor(descriptor, size, path, offset, type, elements, error)))
         goto out;
     if (status == 0) {
         copy = base_alloc(bytes);
         if (!copy) {
-            status = base_fail(error, ENOMEM, "there is no memory for %zu bytes of weights", bytes);
+            status = base_fail(error, ENOMEM, "there is no memory for %llu bytes of weights",
+                               (unsigned long long)bytes);
             goto out;
         }
         status = read_at(file, copy, bytes, pr_le64(descriptor + 16));

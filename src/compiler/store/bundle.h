@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bundles: NAME.bundle/{main.e5, weights.bin, manifest.json, signature}. */
+/*
+ * Bundles: NAME.bundle/{main.e5, weights.bin, manifest.json, signature}, or a composite (composite.h). Calls
+ * take both unless they say otherwise.
+ */
 #ifndef COMPILER_STORE_BUNDLE_H
 #define COMPILER_STORE_BUNDLE_H
 
@@ -27,9 +30,12 @@ int cc_bundle_delete(const char *folder);
 /* cc_bundle_read, and the key that the manifest states. */
 int cc_bundle_open(const char *folder, struct cc_bundle *bundle, char key[CC_KEY_BYTES],
                    struct base_error *error);
+/* The same of a program alone: a composite is refused. */
+int cc_bundle_open_program(const char *folder, struct cc_bundle *bundle, char key[CC_KEY_BYTES],
+                           struct base_error *error);
 /* The name of the model that the manifest states; empty when there is none or it cannot be read. */
 void cc_bundle_model(const char *folder, char model[CC_MODEL_NAME_BYTES]);
-/* How many operations and descriptors, and how large; from main.e5. */
+/* Adds how many descriptors there are, and how large it is; from main.e5. */
 int cc_bundle_measure(const struct cc_bundle *bundle, struct cc_report *report, struct base_error *error);
 
 void cc_hex(const uint8_t *bytes, size_t count, char *text);

@@ -193,19 +193,32 @@ int cc_cache_add(const char *cache, const char *key, const struct cc_bundle *bun
 
 /* Looking through the folder. */
 
-static uint64_t entry_bytes(const char *path, const struct stat *entry)
+/* Of a folder and of those directly in it, which are the segments of a composite. */
+static uint64_t folder_bytes(const char *path, unsigned depth)
 {
-    static const char *const name[] = {"main.e5", "weights.bin", "manifest.json", "signature"};
-    char file[CC_PATH_BYTES];
+    DIR *folder = opendir(path);
+    char inside[CC_PATH_BYTES];
+    struct dirent *found;
     struct stat info;
     uint64_t bytes = 0;
 
-    if (!S_ISDIR(entry->st_mode))
-        return (uint64_t)entry->st_size;
-    for (unsigned i = 0; i < sizeof(name) / sizeof(name[0]); i++)
-        if (!cc_path_join(file, path, name[i], NULL) && !lstat(file, &info))
+    while (folder && (found = readdir(folder))) {
+        if (!strcmp(found->d_name, ".") || !strcmp(found->d_name, "..") ||
+            cc_path_join(inside, path, found->d_name, NULL) || lstat(inside, &info))
+            continue;
+        if (S_ISREG(info.st_mode))
             bytes += (uint64_t)info.st_size;
+        else if (S_ISDIR(info.st_mode) && depth)
+            bytes += folder_bytes(inside, depth - 1);
+    }
+    if (folder)
+        closedir(folder);
     return bytes;
+}
+
+static uint64_t entry_bytes(const char *path, const struct stat *entry)
+{
+    return S_ISDIR(entry->st_mode) ? folder_bytes(path, 1) : (uint64_t)entry->st_size;
 }
 
 struct list {

@@ -22,6 +22,10 @@ extern const char cc_fingerprint[];
  * fingerprint.
  */
 void cc_cache_key(const struct cc_graph *graph, char key[CC_KEY_BYTES]);
+/* The key of the same graph, lowered with an option that changes its program. */
+void cc_cache_key_option(const char *option, char key[CC_KEY_BYTES]);
+/* Of the composite of a graph, which is not to be found without allow_fallback: replaces the graph's key. */
+void cc_cache_key_fallback(char key[CC_KEY_BYTES]);
 /*
  * 1: found, complete and marked as used. 0: absent, or broken and removed. Negative: cannot be read or
  * removed. `is_signed`: the entry has to be, with the user's key; else it must not be.

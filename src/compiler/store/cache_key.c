@@ -132,3 +132,20 @@ void cc_cache_key(const struct cc_graph *g, char key[CC_KEY_BYTES])
     crypto_hash_sha256_final(&h.state, hash);
     cc_hex(hash, sizeof(hash), key);
 }
+
+void cc_cache_key_option(const char *option, char key[CC_KEY_BYTES])
+{
+    uint8_t hash[CC_HASH_BYTES];
+    struct hasher h;
+
+    crypto_hash_sha256_init(&h.state);
+    add_text(&h, option);
+    add_text(&h, key);
+    crypto_hash_sha256_final(&h.state, hash);
+    cc_hex(hash, sizeof(hash), key);
+}
+
+void cc_cache_key_fallback(char key[CC_KEY_BYTES])
+{
+    cc_cache_key_option("fallback", key);
+}

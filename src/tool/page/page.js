@@ -68,7 +68,7 @@ const report = {
             text: node => node.weights_bytes ? digits(node.weights_bytes, 0) : ""}],
     facts: node => [["kind", node.kind], ["where", node.where], ["as", node.as], ["why", node.why], ["shape", node.shape],
         ["line", node.line ? `${node.line}, column ${node.column}` : ""], ["operations", node.operations || ""],
-        ["descriptors", node.descriptors || ""], ["cost", node.descriptors ? `${digits(node.cost_us, 3)} us` : ""],
+        ["descriptors", node.descriptors || ""], ["cost", node.descriptors ? `${digits(node.cost_us, 3)} us on an M1 Max, modelled` : ""],
         ["weights", node.weights_bytes ? `${digits(node.weights_bytes, 0)} bytes` : ""]],
 };
 
@@ -94,7 +94,7 @@ const compare = {
             text: node => node.errors ? small(node.errors[i].output_l2) : "", sorted: i === 0},
         {head: `added, ${policy}`, number: true, value: node => node.errors ? node.errors[i].added_l2 ?? Infinity : -1,
             text: node => node.errors ? small(node.errors[i].added_l2) : ""},
-        {head: "lost", number: true, value: node => node.errors ? counts.reduce((sum, c) => sum + node.errors[i][c], 0) : -1,
+        {head: `lost, ${policy}`, number: true, value: node => node.errors ? counts.reduce((sum, c) => sum + node.errors[i][c], 0) : -1,
             text: node => node.errors ? counts.reduce((sum, c) => sum + node.errors[i][c], 0) || "" : ""}])),
     facts: node => [["kind", node.kind], ["shape", node.shape], ["line", node.line ? `${node.line}, column ${node.column}` : ""],
         ["note", node.note || ""]].concat((node.errors || []).flatMap((e, i) => [
@@ -195,12 +195,20 @@ function drawNode(item) {
 
     group.append(svg("rect", {width: WIDTH, height: HEIGHT, rx: 6, fill: "var(--back)"}),
         svg("rect", {width: WIDTH, height: HEIGHT, rx: 6, fill: colour, "fill-opacity": view.shade(node) * 0.8, stroke: colour}),
-        svg("text", {x: 8, y: 15}, cut(isPort(node) ? node.name : `${node.kind}  ${node.name}`, 26)),
+        svg("text", {x: 8, y: 15, "clip-path": "url(#box)"}, cut(isPort(node) ? node.name : `${node.kind}  ${node.name}`, 32)),
         svg("text", {x: 8, y: 30, class: "sub"}, cut(String(view.sub(node)), 28)),
         svg("title", {}, `${node.kind} ${node.name}\n${node.shape}`));
     group.addEventListener("click", () => choose(node.id, false));
     graph.drawn.set(node.id, {group, item});
     return group;
+}
+
+// What a text may fill of its box.
+function clip() {
+    const made = svg("clipPath", {id: "box"});
+
+    made.append(svg("rect", {width: WIDTH - 4, height: HEIGHT}));
+    return made;
 }
 
 function drawGraph() {
@@ -209,7 +217,7 @@ function drawGraph() {
 
     graph.drawn.clear();
     graph.edges = ways.map(({from, to, way}) => ({from, to, line: svg("path", {class: "edge", d: path(way)})}));
-    graph.svg.replaceChildren(...graph.edges.map(edge => edge.line), ...items.map(drawNode));
+    graph.svg.replaceChildren(clip(), ...graph.edges.map(edge => edge.line), ...items.map(drawNode));
     graph.extent = {x: least(xs) - WIDTH, y: -20, width: most(xs) - least(xs) + 2 * WIDTH, height: most(ys) + HEIGHT + 40};
     show({...graph.extent});
     if (graph.chosen !== undefined) mark(graph.chosen);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +125,45 @@ static void the_key_is_the_content(void **state)
     DIFFERS(g.graph->value[0].type = CC_FP32);
     DIFFERS(g.graph->value[0].name[0] = 'u');
 #undef DIFFERS
+    gr_close(&g);
+}
+
+/* Whether another value of the byte at this place in the attributes gives another key. */
+static bool is_in_key(struct cc_graph *g, size_t place)
+{
+    uint8_t *byte = (uint8_t *)&g->op[0].a + place;
+    char first[CC_KEY_BYTES], other[CC_KEY_BYTES];
+
+    cc_cache_key(g, first);
+    *byte ^= 1;
+    cc_cache_key(g, other);
+    *byte ^= 1;
+    return strcmp(first, other) != 0;
+}
+
+/* Every member, also those that are added later: a word that is not in the key is one that was forgotten. */
+static void every_attribute_is_in_the_key(void **state)
+{
+    static const size_t bools[] = {
+        offsetof(struct cc_attributes, ceil),        offsetof(struct cc_attributes, exclude_padding),
+        offsetof(struct cc_attributes, transpose_x), offsetof(struct cc_attributes, transpose_y),
+        offsetof(struct cc_attributes, keep_dims),   offsetof(struct cc_attributes, exclusive),
+        offsetof(struct cc_attributes, reverse),
+    };
+    struct gr g;
+
+    (void)state;
+    graph(&g, 8, 1);
+    for (size_t word = 0; word < sizeof(struct cc_attributes); word += sizeof(uint32_t)) {
+        bool any = false;
+
+        for (size_t i = 0; i < sizeof(uint32_t); i++)
+            any |= is_in_key(g.graph, word + i);
+        if (!any)
+            fail_msg("the member at byte %zu of struct cc_attributes is not in the key", word);
+    }
+    for (size_t i = 0; i < sizeof(bools) / sizeof(bools[0]); i++)
+        assert_true(is_in_key(g.graph, bools[i]));
     gr_close(&g);
 }
 
@@ -428,6 +468,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_key_is_the_content),
+        cmocka_unit_test(every_attribute_is_in_the_key),
         cmocka_unit_test(entries_are_found),
         cmocka_unit_test(broken_entries_go),
         cmocka_unit_test(an_unsigned_entry_goes),

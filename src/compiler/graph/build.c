@@ -195,6 +195,13 @@ uint32_t cc_build_const(struct cc_build *b, enum cc_type type, uint32_t rank, co
             fail(b, -ENOMEM);
         return 0;
     }
+    b->bytes += cc_shape_bytes(type, rank, dims);
+    if (b->bytes_max && b->bytes > b->bytes_max) {
+        base_free(data);
+        cc_build_refuse(b, "the constants that operations become would have more than %llu bytes",
+                        (unsigned long long)b->bytes_max);
+        return 0;
+    }
     next_name(b, name);
     value = cc_graph_add_const(b->graph, name, type, rank, dims, data);
     if (value >= 0)

@@ -19,7 +19,9 @@ struct cc_build {
     uint32_t origin;       /* of the operations: number + 1; 0: none */
     uint32_t made;
     cc_build_fold *fold; /* NULL: operations on constants stay */
-    int status;          /* 0, or the negative errno of the first failure */
+    /* bytes of the constants made, and how many there may be; 0: any number */
+    uint64_t bytes, bytes_max;
+    int status; /* 0, or the negative errno of the first failure */
     struct base_error *error;
 };
 

@@ -210,6 +210,15 @@ static void forget_data(const struct cc_rewrite *r, struct cc_graph *from, bool 
     }
 }
 
+static uint64_t most_bytes(const struct cc_graph *from)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < from->values; i++)
+        bytes += from->value[i].data ? from->value[i].bytes : 0;
+    return CC_REWRITE_BYTES_MAX + CC_REWRITE_BYTES_EACH * bytes;
+}
+
 int cc_rewrite(struct cc_graph **graph, cc_rewrite_op *replace, const void *context, bool *changed,
                struct base_error *error)
 {
@@ -221,7 +230,7 @@ int cc_rewrite(struct cc_graph **graph, cc_rewrite_op *replace, const void *cont
     bool any = false;
 
     r.map = base_alloc_array(values, sizeof(*r.map));
-    r.to = (struct cc_build){.graph = cc_graph_create(), .error = error};
+    r.to = (struct cc_build){.graph = cc_graph_create(), .bytes_max = most_bytes(from), .error = error};
     if (!uses || !maker || !r.map || !r.to.graph || copy_header(&r)) {
         r.to.status = base_fail(error, ENOMEM, "There is no memory for a graph of %u values.", from->values);
     } else {

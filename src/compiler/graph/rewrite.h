@@ -10,6 +10,13 @@
 
 #include "compiler/graph/build.h"
 
+/*
+ * New constants of one rewrite: at most this many bytes and CC_REWRITE_BYTES_EACH for each byte of the
+ * constants before it, because many operations may share one constant and get one of their own each. Chosen.
+ */
+#define CC_REWRITE_BYTES_MAX  (1ull << 30)
+#define CC_REWRITE_BYTES_EACH 4u
+
 struct cc_rewrite {
     const struct cc_graph *from;
     struct cc_build to; /* its name, line and origin are those of the operation that is replaced */

@@ -412,7 +412,8 @@ void cc_onnx_op_trilu(const struct cc_onnx_node *n, enum cc_op_kind kind)
 
     if (!n->b->status && v.rank < 2)
         cc_build_refuse(n->b, "x has rank %u, expected at least 2", v.rank);
-    if (n->b->status)
+    /* the engine's bool is an fp16, so the mask is more than its bytes here */
+    if (n->b->status || cc_onnx_made(n->reader, (uint64_t)dims[0] * dims[1] * sizeof(float)))
         return;
     mask = base_alloc_array(dims[0], dims[1]);
     for (uint32_t i = 0; mask && i < dims[0]; i++)

@@ -5,28 +5,7 @@
  */
 #include "support.h"
 
-#include "graphrig.h"
-
-static struct ane_machine *machine;
-static struct iorig_client client;
-
-static int open_machine(void **state)
-{
-    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
-
-    (void)state;
-    if (ane_machine_create(&config, &machine))
-        fail_msg("%s", ane_machine_error());
-    return iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &client) ? 1 : 0;
-}
-
-static int close_machine(void **state)
-{
-    (void)state;
-    IOServiceClose(client.connect);
-    ane_machine_destroy(machine);
-    return 0;
-}
+#include "lower_machine.h"
 
 static void linear_of_long_rows(void **state)
 {

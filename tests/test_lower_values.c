@@ -11,39 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graphrig.h"
+#include "lower_policies.h"
 
-enum { POLICIES = 2, VALUES = 0x10000 };
+enum { VALUES = 0x10000 };
 #define ALL_VALUES GR(16, 64, 64)
-
-static const enum ane_numerics policy_of[POLICIES] = {ANE_NUMERICS_M1, ANE_NUMERICS_IEEE};
-static const char *const policy_name[POLICIES] = {"m1", "ieee"};
-static struct ane_machine *machine[POLICIES];
-static struct iorig_client client[POLICIES];
-
-static int open_machines(void **state)
-{
-    (void)state;
-    for (unsigned i = 0; i < POLICIES; i++) {
-        struct ane_machine_config config = {.size = sizeof(config), .firmware = 1, .numerics = policy_of[i]};
-
-        if (ane_machine_create(&config, &machine[i]))
-            fail_msg("%s", ane_machine_error());
-        if (iorig_open(ane_machine_service(machine[i]), 0, ANE_CLIENT_CONTROL, &client[i]))
-            return 1;
-    }
-    return 0;
-}
-
-static int close_machines(void **state)
-{
-    (void)state;
-    for (unsigned i = 0; i < POLICIES; i++) {
-        IOServiceClose(client[i].connect);
-        ane_machine_destroy(machine[i]);
-    }
-    return 0;
-}
 
 static double number(uint16_t half)
 {

@@ -10,6 +10,7 @@
 #include "base/printable.h"
 #include "tool/comparison.h"
 #include "tool/page.h"
+#include "tool/report.h"
 
 enum { NAME_WIDTH = 28, KIND_WIDTH = 18 };
 
@@ -161,14 +162,7 @@ static void errors_json(struct json *json, const struct tool_node *node)
 
 static void row_json(struct json *json, const struct cc_row *row, const struct tool_node *node)
 {
-    json_object(json, NULL);
-    json_string(json, "name", row->name);
-    json_string(json, "kind", row->kind);
-    if (row->line) {
-        json_number(json, "line", row->line);
-        json_number(json, "column", row->column);
-    }
-    json_string(json, "shape", row->shape.text);
+    tool_report_node_json(json, row);
     if (row->where == CC_WHERE_INPUT || row->where == CC_WHERE_OUTPUT)
         json_string(json, "where", cc_where_name(row->where));
     if (node->note[0])

@@ -127,7 +127,7 @@ void tool_report_print(const struct cc_placement *p)
                estimate_us(&p->estimate[i]));
 }
 
-static void row_json(struct json *json, const struct cc_placement *p, const struct cc_row *row)
+void tool_report_node_json(struct json *json, const struct cc_row *row)
 {
     json_object(json, NULL);
     json_string(json, "name", row->name);
@@ -137,6 +137,11 @@ static void row_json(struct json *json, const struct cc_placement *p, const stru
         json_number(json, "column", row->column);
     }
     json_string(json, "shape", row->shape.text);
+}
+
+static void row_json(struct json *json, const struct cc_placement *p, const struct cc_row *row)
+{
+    tool_report_node_json(json, row);
     json_string(json, "where", cc_where_name(row->where));
     if (row->into) {
         json_number(json, "into", row->into - 1);

@@ -79,13 +79,13 @@ enum cc_type { CC_FP16, CC_FP32, CC_INT32, CC_BOOL };
  * REVERSE: along `axes`. GATHER: along `axis`, at the int32 constants `indices`, whose axes replace it.
  * CUMSUM: along `axis`.
  *
- * ARG_MAX and ARG_MIN: the index along `axis` of the largest or smallest element, of equal ones the first, or
- * with `reverse` the last; a NaN counts only where all are. TOPK: the size[0] largest elements along `axis`,
- * with `reverse` the smallest, in their order, of equal ones that of the lower index first; TOPK_INDICES:
- * their indices. GATHER_AT: GATHER of the first operand at computed int32 indices, the second; a negative one
- * counts from the end, and one beyond the ends is the end. The engine has none of these: they run on the host alone (compiler/fallback.h). Their int32
- * results are the only integers that are computed when the network runs, with CAST to int32, which truncates;
- * layout operations and CAST take them.
+ * ARG_MAX and ARG_MIN: the index along `axis` of the largest or smallest element, of equal ones the first,
+ * or with `reverse` the last; a NaN counts only where all are. TOPK: the size[0] largest elements along
+ * `axis`, with `reverse` the smallest, in their order, of equal ones that of the lower index first;
+ * TOPK_INDICES: their indices. GATHER_AT: GATHER of the first operand at computed int32 indices, the second;
+ * a negative one counts from the end, and one beyond the ends is the end. The engine has none of these: they
+ * run on the host alone (compiler/fallback.h). Their int32 results are the only integers that are computed
+ * when the network runs, with CAST to int32, which truncates; layout operations and CAST take them.
  *
  * An operation is a primitive, which the lowering takes, or a composite, which a pass replaces by primitives
  * (pass/passes.h).

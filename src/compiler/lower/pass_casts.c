@@ -77,8 +77,8 @@ static int check_engine(const struct cc_lowering *l, const struct cc_op *op)
 }
 
 /*
- * An fp32 output must be the cast of an fp16 value, or a constant, which is rounded once. Any other fp32 value
- * that is only an alias would be rounded to fp16 without a cast in the program.
+ * An fp32 output must be the cast of an fp16 value, or a constant, which is rounded once. Any other fp32
+ * value that is only an alias would be rounded to fp16 without a cast in the program.
  */
 static int check_output(const struct cc_lowering *l, uint32_t output)
 {

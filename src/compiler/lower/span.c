@@ -71,7 +71,7 @@ int cc_span_scratch(struct cc_lowering *l, unsigned axes, const uint32_t *extent
 int cc_span_stage(struct cc_lowering *l, const struct cc_span *like, unsigned slow, struct cc_span *stage)
 {
     unsigned order[CC_SPAN_AXES], axes = 0, fast = slow;
-    uint32_t extent[CC_SPAN_AXES + 1];
+    uint32_t extent[CC_SPAN_AXES + 1] = {0};
     struct cc_span buffer;
     int status;
 
@@ -194,7 +194,8 @@ static void find_places(struct move *m)
             if (i != m->place[CC_W] && !(m->transposed && i == m->place[CC_C]) && !skipped[i] &&
                 (shortest == NONE || m->axis[i].extent < m->axis[shortest].extent))
                 shortest = i;
-        skipped[shortest] = true;
+        if (shortest != NONE)
+            skipped[shortest] = true;
     }
     for (unsigned i = m->axes; i-- > 0;)
         if (i != m->place[CC_W] && !(m->transposed && i == m->place[CC_C]) && !skipped[i] && next < m->room)

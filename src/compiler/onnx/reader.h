@@ -95,7 +95,9 @@ int cc_onnx_nodes(struct cc_onnx *reader, size_t count, CcNode *const *node);
 int cc_onnx_graph(struct cc_onnx *reader, const CcGraph *graph);
 /* A value of this name, made of what it refers to; 0 and a refusal when there is none. */
 bool cc_onnx_lookup(struct cc_onnx *reader, const char *name, struct cc_onnx_value *value);
-/* Counts a constant that is not only in the file, and refuses what is too much for one graph (eval/eval.h). */
+/*
+ * Counts a constant that is not only in the file, and refuses what is too much for one graph (eval/eval.h).
+ */
 int cc_onnx_made(struct cc_onnx *reader, uint64_t bytes);
 /* Makes a constant that is not used yet a value of the graph. */
 int cc_onnx_settle(struct cc_onnx *reader, const char *name, struct cc_onnx_value *value);

@@ -470,7 +470,7 @@ static void the_host_rounds_once(void **state)
         uint16_t y = 0;
         void *elements[] = {&x, &y};
         struct base_error error;
-        struct cc_host *host;
+        struct cc_host *host = NULL;
         struct cc_build b;
         uint8_t *bytes;
         size_t size;

@@ -35,7 +35,7 @@ static uint64_t elements(const struct network *n, uint32_t value)
 
 static void network_open(struct network *n, const char *path)
 {
-    struct cc_graph *lowered;
+    struct cc_graph *lowered = NULL;
     struct base_error error;
 
     *n = (struct network){0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The neural engines: the bypass, and the choice between the reference and the fast paths for all other
- * tasks. A task whose destination overlaps itself runs in order, on one thread.
+ * The neural engines: rules and constants of a task, and the choice between the reference and the fast paths.
+ * A task whose destination overlaps itself runs in order, on one thread.
  */
 #include "engine/ne.h"
 
@@ -10,89 +10,6 @@
 #include <string.h>
 
 #include "engine/finish.h"
-#include "engine/lines.h"
-
-enum { CHUNK = 256 };
-
-static void reference_bypass_row(const struct eng_ne *ne, uint32_t index[PR_AXES])
-{
-    uint32_t width = ne->operands.dst.extent[PR_AXIS_W];
-    float a[CHUNK];
-
-    for (uint32_t x = 0; x < width; x += CHUNK) {
-        uint32_t n = width - x < CHUNK ? width - x : CHUNK;
-
-        index[PR_AXIS_W] = x;
-        eng_view_load_row(&ne->operands.src[0], index, a, n, ne->rules->load);
-        for (uint32_t i = 0; i < n; i++)
-            a[i] = eng_finish_value(&ne->finish, a[i], -0.0f);
-        eng_view_store_row(&ne->operands.dst, index, a, n, ne->finish.store);
-    }
-}
-
-static void reference_bypass(const struct eng_ne *ne)
-{
-    const uint32_t *extent = ne->operands.dst.extent;
-    uint32_t index[PR_AXES];
-
-    for (index[PR_AXIS_G] = 0; index[PR_AXIS_G] < extent[PR_AXIS_G]; index[PR_AXIS_G]++)
-        for (index[PR_AXIS_C] = 0; index[PR_AXIS_C] < extent[PR_AXIS_C]; index[PR_AXIS_C]++)
-            for (index[PR_AXIS_D] = 0; index[PR_AXIS_D] < extent[PR_AXIS_D]; index[PR_AXIS_D]++)
-                for (index[PR_AXIS_H] = 0; index[PR_AXIS_H] < extent[PR_AXIS_H]; index[PR_AXIS_H]++)
-                    reference_bypass_row(ne, index);
-}
-
-struct bypass {
-    const struct eng_kernels *kernels;
-    struct eng_finish finish;
-    struct eng_load load;
-    struct eng_view src, dst; /* with their axes joined */
-    struct eng_lines lines;
-};
-
-static void bypass_piece(void *context, size_t piece, unsigned worker)
-{
-    const struct bypass *b = context;
-    uint8_t from[ENG_LINE_BYTES], to[ENG_LINE_BYTES];
-    float floats[ENG_LINE_MAX];
-    struct eng_line line;
-    uint64_t count = eng_lines_first(&b->lines, piece, &line);
-
-    (void)worker;
-    for (; count; count--, eng_lines_next(&b->lines, &line)) {
-        const uint8_t *x = eng_view_line(&b->src, &line, from);
-        uint8_t *y = eng_view_line_target(&b->dst, &line, to);
-
-        for (uint32_t i = 0; i < line.n; i += ENG_LINE_MAX) {
-            uint32_t n = line.n - i < ENG_LINE_MAX ? line.n - i : ENG_LINE_MAX;
-
-            b->kernels->to_float(x + 2 * (size_t)i, floats, n, &b->load);
-            b->kernels->finish(floats, NULL, y + 2 * (size_t)i, n, &b->finish);
-        }
-        eng_view_line_put(&b->dst, &line, y);
-    }
-}
-
-static void run_bypass(const struct eng_ne *ne, enum eng_path path)
-{
-    struct bypass b = {
-        .kernels = eng_kernels_get(),
-        .finish = ne->finish,
-        .load = {.rules = eng_view_rules(&ne->operands.src[0], ne->rules->load),
-                 .relu = ne->operands.src[0].relu,
-                 .scale = 1},
-        .src = ne->operands.src[0],
-        .dst = ne->operands.dst,
-    };
-    struct eng_view *views[] = {&b.dst, &b.src};
-
-    if (path == ENG_PATH_REFERENCE || eng_view_overlaps_itself(&b.dst)) {
-        reference_bypass(ne);
-        return;
-    }
-    eng_lines_cut(&b.lines, views, 2);
-    eng_pool_run(ne->pool, eng_lines_pieces(&b.lines), bypass_piece, &b);
-}
 
 static enum eng_kind kind_of(const struct pr_task *task)
 {
@@ -220,7 +137,7 @@ int eng_ne_compute(struct eng_compute *compute, const struct pr_task *task,
     set_rules(&ne.finish, rules, table);
     state = eng_float_begin();
     if (task->ne.mode == PR_NE_BYPASS)
-        run_bypass(&ne, compute->path);
+        eng_ne_bypass(&ne, compute->path);
     else
         error = run_groups(&ne, operands, compute->path);
     eng_float_end(state);

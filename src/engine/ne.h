@@ -56,6 +56,8 @@ struct eng_mac_setup {
 
 struct eng_mac_setup eng_mac_setup(const struct eng_ne *ne);
 
+/* A task without a kernel, by either path. */
+void eng_ne_bypass(const struct eng_ne *ne, enum eng_path path);
 /* The reference, one output row at a time; the rows are distributed over `pool`. */
 int eng_ne_reference(const struct eng_ne *ne, struct eng_pool *pool);
 /* Multiply-accumulate where every output channel sees every input channel, one output column a step. */

@@ -377,6 +377,8 @@ TESTS = [generations, without_the_command, static, fork, threads, exec_chain, py
 
 
 def main():
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)  # programs inherit what is ignored, as under nohup
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER: orphans of what is killed come here
     with tempfile.TemporaryDirectory() as folder:
         place = Place(folder)

@@ -3,6 +3,7 @@
 #include "support.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,8 @@
 #include "folder.h"
 #include "tool/progress.h"
 
-#define WAIT_US 200000u /* longer than the bar stays away */
+#define WAIT_US    200000u /* longer than the bar stays away */
+#define SILENCE_MS 100     /* and no more comes */
 
 static const char text[] =
     "program(1.3)\n{\n    func main<ios18>(tensor<fp16, [1, 4, 6, 8]> x) {\n"
@@ -90,12 +92,17 @@ static void show(int file, bool waits)
     close(before);
 }
 
+/* A terminal passes on what was written a little later, in parts. */
 static const char *shown(int file)
 {
     static char got[1024];
-    ssize_t size = read(file, got, sizeof(got) - 1);
+    struct pollfd ready = {.fd = file, .events = POLLIN};
+    size_t size = 0;
+    ssize_t more;
 
-    got[size > 0 ? size : 0] = '\0';
+    while (poll(&ready, 1, SILENCE_MS) > 0 && (more = read(file, got + size, sizeof(got) - 1 - size)) > 0)
+        size += (size_t)more;
+    got[size] = '\0';
     return got;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Single operations here beside oneDNN, one thread each. The two take turns in short slices of one run, so that
- * both have the same machine; a time is the shortest of all calls. Ours is the whole call of a user:
- * e5rt_execution_stream_execute_sync with fp16 buffers, packed or in the engine's form. The limit is the largest
- * of three: multiply-accumulates at the peak, fp16 conversions, and the bytes of surfaces and weights, moved by
- * a plain loop in the same slices.
+ * Single operations here beside oneDNN, one thread each. The two take turns in short slices of one run, so
+ * that both have the same machine; a time is the shortest of all calls. Ours is the whole call of a user:
+ * e5rt_execution_stream_execute_sync with fp16 buffers, packed or in the engine's form. The limit is the
+ * largest of three: multiply-accumulates at the peak, fp16 conversions, and the bytes of surfaces and
+ * weights, moved by a plain loop in the same slices.
  *
  *   bench_operations [--seconds S] [--json FILE] [NAME ...]    rows whose name has NAME in it
  */
@@ -197,17 +197,15 @@ static bool measure(struct row *row, double seconds, struct bench_limits *limits
 
 static void print_limits(const struct bench_limits *limits)
 {
-    printf(
-        "\nlimits of this run, one thread: %.1f GMAC/s, %.1f G fp16 conversions/s, %.1f GB/s read from DRAM\n",
-        limits->macs / 1e9, limits->conversions / 1e9, limits->read / 1e9);
+    printf("\nlimits of this run: %.1f GMAC/s, %.1f G fp16 conversions/s, %.1f GB/s read from DRAM\n",
+           limits->macs / 1e9, limits->conversions / 1e9, limits->read / 1e9);
 }
 
 static void print_head(void)
 {
-    printf(
-        "one thread, microseconds: the shortest call (the median after the slash). ratio: %s / ours in packed\n"
-        "buffers. engine: ours, buffers in the engine's form. of limit: the better of the two\n\n",
-        bench_peer_name() ? bench_peer_name() : "no oneDNN in this build");
+    printf("one thread, microseconds: the shortest call / the median. ratio: %s / ours in packed\n"
+           "buffers. engine: ours, buffers in the engine's form. of limit: the better of the two\n\n",
+           bench_peer_name() ? bench_peer_name() : "no oneDNN in this build");
     printf("%-26s %19s %10s %19s %7s %7s %10s %8s\n", "operation", "ours", "engine", "oneDNN", "ratio",
            "target", "limit", "of limit");
 }

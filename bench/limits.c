@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loops are written with vector instructions, so that no limit depends on what a compiler does with them. */
+/* The loops are written with vector instructions, so that no limit depends on a compiler. */
 #include "limits.h"
 
 #include <string.h>
@@ -66,13 +66,13 @@ double bench_now(void)
 #define FMA_512(i)     s##i = _mm512_fmadd_ps(s##i, a, b);
 #define SUM_512(i)     sum = _mm512_add_ps(sum, s##i);
 #define LOAD_512(i) \
-    s##i = _mm512_add_ps(s##i, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(h + 16 * (i)))));
+    s##i = _mm512_add_ps(s##i, _mm512_cvtph_ps(_mm256_loadu_si256((const void *)(h + 16 * (i)))));
 VECTOR_LOOPS(512, __attribute__((target("avx512f"))), __m512, 16, _mm512_set1_ps, _mm512_cvtss_f32)
 #define DECLARE_256(i) __m256 s##i = _mm256_set1_ps(i);
 #define FMA_256(i)     s##i = _mm256_fmadd_ps(s##i, a, b);
 #define SUM_256(i)     sum = _mm256_add_ps(sum, s##i);
 #define LOAD_256(i) \
-    s##i = _mm256_add_ps(s##i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(h + 8 * (i)))));
+    s##i = _mm256_add_ps(s##i, _mm256_cvtph_ps(_mm_loadu_si128((const void *)(h + 8 * (size_t)(i)))));
 VECTOR_LOOPS(256, __attribute__((target("avx2,fma,f16c"))), __m256, 8, _mm256_set1_ps, _mm256_cvtss_f32)
 
 static double multiply(void)

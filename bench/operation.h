@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Single operations that are timed: what each computes, as data from which both sides are made: a MIL model for
- * the runtime here, primitives for the other library. Inputs and weights are the same made-up values on both.
+ * Single operations that are timed: what each computes, as data from which both sides are made: a MIL model
+ * for the runtime here, primitives for the other library. Inputs and weights are the same made-up
+ * values on both.
  */
 #ifndef BENCH_OPERATION_H
 #define BENCH_OPERATION_H

@@ -7,7 +7,7 @@
 
 #include "operation.h"
 
-/* How buffers are allocated: packed and copied around a request, or in the engine's form and used in place. */
+/* Buffers are packed, and copied around a request; or in the engine's form, and used in place. */
 enum bench_layout { BENCH_PACKED, BENCH_ENGINE, BENCH_LAYOUTS };
 
 struct bench_ours {

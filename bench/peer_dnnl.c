@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An operation is one primitive, or two for the tiny graph: the convolution with its relu, and the mean. Each
- * memory object of a primitive is allocated with the descriptor that the primitive chose; whatever it was filled
- * from is reordered once, outside the timing.
+ * memory object of a primitive is allocated with the descriptor that the primitive chose; what it was
+ * filled from is reordered once, outside the timing.
  */
 #include "peer.h"
 

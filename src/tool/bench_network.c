@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "base/alloc.h"
 #include "tool/bench.h"
@@ -128,11 +127,19 @@ static double rate(const struct ane_machine_descriptor *row)
     return (double)(row->multiplies ? row->work : row->bytes) / (double)(row->least_ns ? row->least_ns : 1);
 }
 
-static long peak_kib(void)
+/* Of this program: what getrusage says includes what the process was before it became this program. */
+static uint64_t peak_kib(void)
 {
-    struct rusage usage;
+    FILE *file = fopen("/proc/self/status", "r");
+    uint64_t kib = 0;
+    char line[128];
 
-    return getrusage(RUSAGE_SELF, &usage) ? 0 : usage.ru_maxrss;
+    while (file && !kib && fgets(line, sizeof(line), file))
+        if (!strncmp(line, "VmHWM:", 6))
+            kib = strtoull(line + 6, NULL, 10);
+    if (file)
+        fclose(file);
+    return kib;
 }
 
 static uint64_t multiplies(const struct network *n)
@@ -167,7 +174,7 @@ static void print(const struct network *n)
     printf("%s, %" PRIu32 " thread%s: shortest %.1f us, median %.1f us of %" PRIu32 " warm runs\n",
            n->asked->model, n->asked->threads, n->asked->threads == 1 ? "" : "s", n->least_us, n->median_us,
            n->runs);
-    printf("compile or read %.3f ms, load %.3f ms, first run %.1f us, peak resident set %ld KiB\n",
+    printf("compile or read %.3f ms, load %.3f ms, first run %.1f us, peak resident set %" PRIu64 " KiB\n",
            (double)n->model.compile_ns / 1e6, (double)n->model.load_ns / 1e6, n->first_us, peak_kib());
     if (n->asked->descriptors)
         print_descriptors(n);
@@ -186,7 +193,7 @@ static void print_json(const struct network *n)
     json_real(&json, "first_us", n->first_us);
     json_real(&json, "min_us", n->least_us);
     json_real(&json, "p50_us", n->median_us);
-    json_number(&json, "peak_resident_kib", (uint64_t)peak_kib());
+    json_number(&json, "peak_resident_kib", peak_kib());
     if (n->asked->descriptors) {
         json_array(&json, "descriptors");
         for (uint32_t i = 0; i < n->rows; i++) {

@@ -69,12 +69,31 @@ struct eng_mac {
     float ceiling;      /* kernels that do not scale: a partial sum that reaches it becomes infinite */
 };
 
+/*
+ * A tile: neighbouring outputs of some vectors of channels. The sums are one chain each, as above. Weights
+ * are in a panel of fp32: [tap][channel]; the tile's first pixel finds its input for a tap at `in` + offset.
+ */
+struct eng_tile {
+    const float *in; /* the next pixel's input is the next float, */
+    size_t jump;     /* and so much further in the second half of an even number of pixels */
+    const uint32_t *offset;
+    uint32_t taps;
+    bool begin; /* sums start at 0, not at what `acc` has */
+    const float *panel;
+    float *acc; /* [pixel][channel] */
+    float ceiling;
+};
+
+/* Elements of a row of a finished tile, and the maximum number of its channels. */
+#define ENG_TILE_ROW      16u
+#define ENG_TILE_CHANNELS 32u
+
 struct eng_kernels {
-    unsigned lanes;      /* floats in a vector: 4, 8 or 16 */
-    unsigned panel;      /* maximum number of output channels in mac_columns, a power of two */
-    unsigned columns;    /* maximum number of vectors in mac_columns */
-    unsigned wide_panel; /* maximum number of output channels in mac_channels, a power of two */
-    unsigned pixels;     /* maximum number of pixels in mac_channels, a power of two */
+    unsigned lanes;        /* floats in a vector: 4, 8 or 16 */
+    unsigned panel;        /* maximum number of output channels in mac_columns, a power of two */
+    unsigned columns;      /* maximum number of vectors in mac_columns */
+    unsigned tile_vectors; /* maximum number of vectors of channels in a tile, */
+    unsigned tile_pixels;  /* and of pixels: even, at most ENG_TILE_ROW */
     /*
      * A fused multiply-add detects the ceiling at no cost: with inputs times 2^112 and weights times 2, a
      * partial sum that reaches 2^15 is one that overflows fp32, and no other result changes, because the
@@ -85,8 +104,8 @@ struct eng_kernels {
     void (*to_float)(const uint8_t *fp16, float *floats, size_t n, const struct eng_load *load);
     void (*to_half)(const float *floats, uint8_t *fp16, size_t n, unsigned rules);
     /*
-     * Converts rows of n fp16 values, n a multiple of `lanes`, from_stride bytes apart, to rows to_stride
-     * floats apart.
+     * Converts rows of n fp16 values, from_stride bytes apart, to rows to_stride floats apart, one after the
+     * other. Up to `lanes` - 1 floats after a row are overwritten too.
      */
     void (*rows_to_float)(const uint8_t *from, size_t from_stride, float *to, size_t to_stride, size_t rows,
                           size_t n, const struct eng_load *load);
@@ -104,11 +123,13 @@ struct eng_kernels {
      * two.
      */
     void (*mac_columns)(const struct eng_mac *mac, unsigned group, unsigned vectors);
+    void (*mac_tile)(const struct eng_tile *tile, unsigned vectors, unsigned pixels);
     /*
-     * `pixels` outputs, a power of two, of `group` channels; the panel has exactly that many, `lanes` times a
-     * power of two.
+     * The end of a tile's sums, `acc_row` floats from pixel to pixel. For each channel a row of ENG_TILE_ROW
+     * elements; those after the last pixel have no meaning.
      */
-    void (*mac_channels)(const struct eng_mac *mac, unsigned group, unsigned pixels);
+    void (*finish_tile)(const float *acc, size_t acc_row, const float *bias, unsigned pixels,
+                        unsigned vectors, uint16_t *out, const struct eng_finish *finish);
     /*
      * n columns, a multiple of `lanes`, take in one element for each tap: the larger, or the product. Taps
      * are `tap` floats apart.

@@ -17,8 +17,9 @@
 #define LANES        8
 #define PANEL        4
 #define COLUMNS      3
-#define WIDE_VECTORS 4
-#define PIXELS       2
+#define TILE_VECTORS 2
+#define TILE_PIXELS  6
+#define TRANSPOSE    "engine/kernels_transpose_x86.h"
 #define SCALED       1
 
 typedef __m256 vec;

@@ -17,8 +17,9 @@
 #define LANES        16
 #define PANEL        8
 #define COLUMNS      3
-#define WIDE_VECTORS 4
-#define PIXELS       4
+#define TILE_VECTORS 2
+#define TILE_PIXELS  14
+#define TRANSPOSE    "engine/kernels_transpose_x86.h"
 #define SCALED       1
 
 typedef __m512 vec;

@@ -17,8 +17,9 @@
 #define LANES        4
 #define PANEL        8
 #define COLUMNS      3
-#define WIDE_VECTORS 4
-#define PIXELS       4
+#define TILE_VECTORS 4
+#define TILE_PIXELS  6
+#define TRANSPOSE    "engine/kernels_transpose.h"
 #define SCALED       1
 
 typedef float32x4_t vec;

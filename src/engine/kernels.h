@@ -15,6 +15,10 @@
 #include "engine/table.h"
 #include "program/task.h"
 
+/* The rules about infinities in loads, and those of a planar-engine task that reads whole rows. */
+#define ENG_RULES_INFINITY (ENG_RULE_NAN_IS_INFINITY | ENG_RULE_FINITE_INFINITY | ENG_RULE_SLICE)
+#define ENG_RULES_FINITE   (ENG_RULE_NAN_IS_INFINITY | ENG_RULE_FINITE_INFINITY)
+
 /* The constants of a planar-engine task, ready for arithmetic. */
 struct eng_pe_constants {
     enum pr_pe_op op;
@@ -34,6 +38,35 @@ struct eng_pe_constants {
 
 /* Reductions run in this many lanes, element w in lane w mod ENG_LANES, whatever the vector's length. */
 #define ENG_LANES 16u
+
+/* Rows of fp16 values: packed ones, or one value that is that of the whole row. */
+struct eng_band_source {
+    const uint8_t *at;
+    size_t row; /* bytes from one row to the next */
+    bool one;
+};
+
+/*
+ * A band of rows, every element of which is treated alike. Zeros are stored after each row. A source may be
+ * the destination itself, element by element.
+ */
+struct eng_band {
+    struct eng_band_source in[ENG_PE_LINES];
+    uint8_t *out;
+    size_t out_row; /* bytes */
+    size_t n, rows;
+    size_t tail; /* bytes of zeros after a row, an even number */
+};
+
+/* The planes from which a reduction makes one value per channel. All distances are in bytes. */
+struct eng_planes {
+    const uint8_t *at[2];
+    size_t column[2], row[2], depth[2], channel[2];
+    uint32_t columns, rows, depths, channels;
+};
+
+/* A reduction takes at most this many channels at a time. */
+#define ENG_PLANES_MAX 64u
 
 /*
  * The end of a neural-engine task: y = f((sum * unscale + bias + acc_bias) * post_scale), where f is a table,
@@ -110,9 +143,23 @@ struct eng_kernels {
     void (*rows_to_float)(const uint8_t *from, size_t from_stride, float *to, size_t to_stride, size_t rows,
                           size_t n, const struct eng_load *load);
     bool (*all_finite)(const float *floats, size_t n);
-    /* The fp16 values of source 1, and of source 2 if there is one; AFFINE takes rows 0 and 1 of source 2. */
-    void (*pe_line)(const uint8_t *const in[ENG_PE_LINES], uint8_t *y, size_t n,
-                    const struct eng_pe_constants *constants);
+    /* Source 1, and source 2 if there is one; AFFINE takes rows 0 and 1 of source 2. */
+    void (*pe_band)(const struct eng_band *band, const struct eng_pe_constants *constants);
+    /* A bypass: every element of the band's only source is finished. */
+    void (*finish_band)(const struct eng_band *band, const struct eng_load *load,
+                        const struct eng_finish *finish);
+    /* Element c of row r goes to element r of row c; rows are from_row and to_row bytes apart. */
+    void (*transpose)(const uint8_t *from, size_t from_row, uint8_t *to, size_t to_row, size_t rows,
+                      size_t columns);
+    /*
+     * Reductions of whole planes, before the function: of planes with packed columns whose second source is
+     * packed too or constant; and of any planes, at most ENG_PLANES_MAX.
+     */
+    void (*pe_planes)(const struct eng_planes *planes, float *y, const struct eng_pe_constants *constants);
+    void (*pe_across)(const struct eng_planes *planes, float *y, const struct eng_pe_constants *constants);
+    /* Elements at a distance of `step` bytes, each with `tail` bytes of zeros after it. */
+    void (*to_half_steps)(const float *floats, uint8_t *fp16, size_t step, size_t n, size_t tail,
+                          unsigned rules);
     /* Accumulates n elements into the lanes; the first one belongs to lane 0. */
     void (*pe_reduce)(float lanes[ENG_LANES], const uint8_t *const in[ENG_PE_LINES], size_t n,
                       const struct eng_pe_constants *constants);

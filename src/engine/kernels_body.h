@@ -95,7 +95,9 @@ TARGET static bool all_finite(const float *floats, size_t n)
     return sum == 0;
 }
 
+#include "engine/kernels_band.h"
 #include "engine/kernels_pe.h"
+#include "engine/kernels_reduce.h"
 #include "engine/kernels_table.h"
 #include "engine/kernels_finish.h"
 #include "engine/kernels_mac.h"
@@ -113,9 +115,14 @@ const struct eng_kernels KERNELS = {
     .to_half = to_half,
     .rows_to_float = rows_to_float,
     .all_finite = all_finite,
-    .pe_line = pe_line,
+    .pe_band = pe_band,
     .pe_reduce = pe_reduce,
+    .pe_planes = pe_planes,
+    .pe_across = pe_across,
     .finish = finish,
+    .finish_band = finish_band,
+    .transpose = transpose,
+    .to_half_steps = to_half_steps,
     .mac_columns = mac_columns,
     .mac_tile = mac_tile,
     .finish_tile = finish_tile,

@@ -15,6 +15,10 @@
 #include "engine/table.h"
 #include "program/task.h"
 
+/* The rules about infinities in loads, and those of a planar-engine task that reads whole rows. */
+#define ENG_RULES_INFINITY (ENG_RULE_NAN_IS_INFINITY | ENG_RULE_FINITE_INFINITY | ENG_RULE_SLICE)
+#define ENG_RULES_FINITE   (ENG_RULE_NAN_IS_INFINITY | ENG_RULE_FINITE_INFINITY)
+
 /* The constants of a planar-engine task, ready for arithmetic. */
 struct eng_pe_constants {
     enum pr_pe_op op;
@@ -34,6 +38,35 @@ struct eng_pe_constants {
 
 /* Reductions run in this many lanes, element w in lane w mod ENG_LANES, whatever the vector's length. */
 #define ENG_LANES 16u
+
+/* Rows of fp16 values: packed ones, or one value that is that of the whole row. */
+struct eng_band_source {
+    const uint8_t *at;
+    size_t row; /* bytes from one row to the next */
+    bool one;
+};
+
+/*
+ * A band of rows, every element of which is treated alike. Zeros are stored after each row. A source may be
+ * the destination itself, element by element.
+ */
+struct eng_band {
+    struct eng_band_source in[ENG_PE_LINES];
+    uint8_t *out;
+    size_t out_row; /* bytes */
+    size_t n, rows;
+    size_t tail; /* bytes of zeros after a row, an even number */
+};
+
+/* The planes from which a reduction makes one value per channel. All distances are in bytes. */
+struct eng_planes {
+    const uint8_t *at[2];
+    size_t column[2], row[2], depth[2], channel[2];
+    uint32_t columns, rows, depths, channels;
+};
+
+/* A reduction takes at most this many channels at a time. */
+#define ENG_PLANES_MAX 64u
 
 /*
  * The end of a neural-engine task: y = f((sum * unscale + bias + acc_bias) * post_scale), where f is a table,
@@ -69,12 +102,31 @@ struct eng_mac {
     float ceiling;      /* kernels that do not scale: a partial sum that reaches it becomes infinite */
 };
 
+/*
+ * A tile: neighbouring outputs of some vectors of channels. The sums are one chain each, as above. Weights
+ * are in a panel of fp32: [tap][channel]; the tile's first pixel finds its input for a tap at `in` + offset.
+ */
+struct eng_tile {
+    const float *in; /* the next pixel's input is the next float, */
+    size_t jump;     /* and so much further in the second half of an even number of pixels */
+    const uint32_t *offset;
+    uint32_t taps;
+    bool begin; /* sums start at 0, not at what `acc` has */
+    const float *panel;
+    float *acc; /* [pixel][channel] */
+    float ceiling;
+};
+
+/* Elements of a row of a finished tile, and the maximum number of its channels. */
+#define ENG_TILE_ROW      16u
+#define ENG_TILE_CHANNELS 32u
+
 struct eng_kernels {
-    unsigned lanes;      /* floats in a vector: 4, 8 or 16 */
-    unsigned panel;      /* maximum number of output channels in mac_columns, a power of two */
-    unsigned columns;    /* maximum number of vectors in mac_columns */
-    unsigned wide_panel; /* maximum number of output channels in mac_channels, a power of two */
-    unsigned pixels;     /* maximum number of pixels in mac_channels, a power of two */
+    unsigned lanes;        /* floats in a vector: 4, 8 or 16 */
+    unsigned panel;        /* maximum number of output channels in mac_columns, a power of two */
+    unsigned columns;      /* maximum number of vectors in mac_columns */
+    unsigned tile_vectors; /* maximum number of vectors of channels in a tile, */
+    unsigned tile_pixels;  /* and of pixels: even, at most ENG_TILE_ROW */
     /*
      * A fused multiply-add detects the ceiling at no cost: with inputs times 2^112 and weights times 2, a
      * partial sum that reaches 2^15 is one that overflows fp32, and no other result changes, because the
@@ -85,15 +137,29 @@ struct eng_kernels {
     void (*to_float)(const uint8_t *fp16, float *floats, size_t n, const struct eng_load *load);
     void (*to_half)(const float *floats, uint8_t *fp16, size_t n, unsigned rules);
     /*
-     * Converts rows of n fp16 values, n a multiple of `lanes`, from_stride bytes apart, to rows to_stride
-     * floats apart.
+     * Converts rows of n fp16 values, from_stride bytes apart, to rows to_stride floats apart, one after the
+     * other. Up to `lanes` - 1 floats after a row are overwritten too.
      */
     void (*rows_to_float)(const uint8_t *from, size_t from_stride, float *to, size_t to_stride, size_t rows,
                           size_t n, const struct eng_load *load);
     bool (*all_finite)(const float *floats, size_t n);
-    /* The fp16 values of source 1, and of source 2 if there is one; AFFINE takes rows 0 and 1 of source 2. */
-    void (*pe_line)(const uint8_t *const in[ENG_PE_LINES], uint8_t *y, size_t n,
-                    const struct eng_pe_constants *constants);
+    /* Source 1, and source 2 if there is one; AFFINE takes rows 0 and 1 of source 2. */
+    void (*pe_band)(const struct eng_band *band, const struct eng_pe_constants *constants);
+    /* A bypass: every element of the band's only source is finished. */
+    void (*finish_band)(const struct eng_band *band, const struct eng_load *load,
+                        const struct eng_finish *finish);
+    /* Element c of row r goes to element r of row c; rows are from_row and to_row bytes apart. */
+    void (*transpose)(const uint8_t *from, size_t from_row, uint8_t *to, size_t to_row, size_t rows,
+                      size_t columns);
+    /*
+     * Reductions of whole planes, before the function: of planes with packed columns whose second source is
+     * packed too or constant; and of any planes, at most ENG_PLANES_MAX.
+     */
+    void (*pe_planes)(const struct eng_planes *planes, float *y, const struct eng_pe_constants *constants);
+    void (*pe_across)(const struct eng_planes *planes, float *y, const struct eng_pe_constants *constants);
+    /* Elements at a distance of `step` bytes, each with `tail` bytes of zeros after it. */
+    void (*to_half_steps)(const float *floats, uint8_t *fp16, size_t step, size_t n, size_t tail,
+                          unsigned rules);
     /* Accumulates n elements into the lanes; the first one belongs to lane 0. */
     void (*pe_reduce)(float lanes[ENG_LANES], const uint8_t *const in[ENG_PE_LINES], size_t n,
                       const struct eng_pe_constants *constants);
@@ -104,11 +170,13 @@ struct eng_kernels {
      * two.
      */
     void (*mac_columns)(const struct eng_mac *mac, unsigned group, unsigned vectors);
+    void (*mac_tile)(const struct eng_tile *tile, unsigned vectors, unsigned pixels);
     /*
-     * `pixels` outputs, a power of two, of `group` channels; the panel has exactly that many, `lanes` times a
-     * power of two.
+     * The end of a tile's sums, `acc_row` floats from pixel to pixel. For each channel a row of ENG_TILE_ROW
+     * elements; those after the last pixel have no meaning.
      */
-    void (*mac_channels)(const struct eng_mac *mac, unsigned group, unsigned pixels);
+    void (*finish_tile)(const float *acc, size_t acc_row, const float *bias, unsigned pixels,
+                        unsigned vectors, uint16_t *out, const struct eng_finish *finish);
     /*
      * n columns, a multiple of `lanes`, take in one element for each tap: the larger, or the product. Taps
      * are `tap` floats apart.

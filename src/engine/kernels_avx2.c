@@ -17,8 +17,9 @@
 #define LANES        8
 #define PANEL        4
 #define COLUMNS      3
-#define WIDE_VECTORS 4
-#define PIXELS       2
+#define TILE_VECTORS 2
+#define TILE_PIXELS  6
+#define TRANSPOSE    "engine/kernels_transpose_x86.h"
 #define SCALED       1
 
 typedef __m256 vec;
@@ -70,6 +71,12 @@ INLINE vec vec_mac(vec sum, vec x, vec weight, vec ceiling)
     return _mm256_fmadd_ps(x, weight, sum);
 }
 
+/* a + x * y, where the product is exact. */
+INLINE vec vec_add_exact(vec a, vec x, vec y)
+{
+    return _mm256_fmadd_ps(x, y, a);
+}
+
 /* The instruction gives the second operand when either is a NaN, and when both are zeros. */
 INLINE vec vec_max(vec a, vec b)
 {
@@ -79,6 +86,12 @@ INLINE vec vec_max(vec a, vec b)
 INLINE vec vec_min(vec a, vec b)
 {
     return _mm256_blendv_ps(_mm256_min_ps(a, b), a, _mm256_cmp_ps(b, b, _CMP_UNORD_Q));
+}
+
+/* To the range, for numbers; a NaN gives either end. */
+INLINE vec vec_clamp(vec v, vec low, vec high)
+{
+    return _mm256_min_ps(_mm256_max_ps(v, low), high);
 }
 
 INLINE vec vec_and(vec v, uint32_t mask)
@@ -150,10 +163,17 @@ INLINE vec vec_power_of_two(vec exponent)
     return _mm256_castsi256_ps(_mm256_slli_epi32(biased, 23));
 }
 
-/* Element index[i] of an array; whole numbers inside it. */
-INLINE vec vec_gather(const float *from, vec index)
+typedef const float *vec_knots;
+
+INLINE vec_knots vec_knots_of(const float from[ENG_TABLE_KNOTS])
 {
-    return _mm256_i32gather_ps(from, _mm256_cvtps_epi32(index), 4);
+    return from;
+}
+
+/* Element index[i]; whole numbers from 0 to 32. */
+INLINE vec vec_knot(const vec_knots *knots, vec index)
+{
+    return _mm256_i32gather_ps(*knots, _mm256_cvtps_epi32(index), 4);
 }
 
 INLINE __m128i without_denormals(__m128i fp16)
@@ -163,6 +183,18 @@ INLINE __m128i without_denormals(__m128i fp16)
     return _mm_andnot_si128(_mm_cmpeq_epi16(exponent, _mm_setzero_si128()), fp16);
 }
 
+INLINE vec with_rules(vec v, unsigned rules)
+{
+    if (rules & ENG_RULE_NAN_IS_INFINITY)
+        v = _mm256_min_ps(v, vec_set(__builtin_inff()));
+    if (rules & ENG_RULE_SLICE)
+        v = vec_if_at_most(vec_set(ENG_SLICE_CEILING), vec_and(v, 0x7fffffff),
+                           _mm256_mul_ps(v, vec_set(__builtin_inff())), v);
+    if (rules & ENG_RULE_FINITE_INFINITY)
+        v = _mm256_max_ps(vec_set(-ENG_FINITE_INFINITY), _mm256_min_ps(vec_set(ENG_FINITE_INFINITY), v));
+    return v;
+}
+
 INLINE vec vec_of_fp16(__m128i fp16, const struct eng_load *load)
 {
     vec v;
@@ -170,13 +202,11 @@ INLINE vec vec_of_fp16(__m128i fp16, const struct eng_load *load)
     if (load->rules & ENG_RULE_NO_DENORMALS)
         fp16 = without_denormals(fp16);
     v = _mm256_cvtph_ps(fp16);
-    if (load->rules & ENG_RULE_NAN_IS_INFINITY)
-        v = _mm256_min_ps(v, vec_set(__builtin_inff()));
-    if (load->rules & ENG_RULE_SLICE)
-        v = vec_if_at_most(vec_set(ENG_SLICE_CEILING), vec_and(v, 0x7fffffff),
-                           _mm256_mul_ps(v, vec_set(__builtin_inff())), v);
-    if (load->rules & ENG_RULE_FINITE_INFINITY)
-        v = _mm256_max_ps(vec_set(-ENG_FINITE_INFINITY), _mm256_min_ps(vec_set(ENG_FINITE_INFINITY), v));
+    /* The minimum of a NaN and the second operand is the second operand. */
+    if ((load->rules & ENG_RULES_INFINITY) == ENG_RULES_FINITE)
+        v = _mm256_max_ps(vec_set(-ENG_FINITE_INFINITY), _mm256_min_ps(v, vec_set(ENG_FINITE_INFINITY)));
+    else
+        v = with_rules(v, load->rules);
     return load->relu ? vec_relu(v) : v;
 }
 
@@ -197,6 +227,29 @@ INLINE vec vec_from_fp16_part(const uint8_t *from, size_t n, const struct eng_lo
     if (n & 1)
         __builtin_memcpy(part + (n & 6), from + 2 * (n & 6), 2);
     return vec_of_fp16(_mm_loadu_si128((const void *)part), load);
+}
+
+INLINE short half_at(const uint8_t *from)
+{
+    short half;
+
+    __builtin_memcpy(&half, from, sizeof(half));
+    return half;
+}
+
+/* One element in all lanes, and one element for each lane, `step` bytes apart. */
+INLINE vec vec_from_fp16_one(const uint8_t *from, const struct eng_load *load)
+{
+    return vec_of_fp16(_mm_set1_epi16(half_at(from)), load);
+}
+
+INLINE vec vec_from_fp16_steps(const uint8_t *from, size_t step, const struct eng_load *load)
+{
+    return vec_of_fp16(_mm_setr_epi16(half_at(from), half_at(from + step), half_at(from + 2 * step),
+                                      half_at(from + 3 * step), half_at(from + 4 * step),
+                                      half_at(from + 5 * step), half_at(from + 6 * step),
+                                      half_at(from + 7 * step)),
+                       load);
 }
 
 INLINE __m128i fp16_of_vec(vec v, unsigned rules)

@@ -17,8 +17,9 @@
 #define LANES        16
 #define PANEL        8
 #define COLUMNS      3
-#define WIDE_VECTORS 4
-#define PIXELS       4
+#define TILE_VECTORS 2
+#define TILE_PIXELS  14
+#define TRANSPOSE    "engine/kernels_transpose_x86.h"
 #define SCALED       1
 
 typedef __m512 vec;
@@ -69,6 +70,12 @@ INLINE vec vec_mac(vec sum, vec x, vec weight, vec ceiling)
     return _mm512_fmadd_ps(x, weight, sum);
 }
 
+/* a + x * y, where the product is exact. */
+INLINE vec vec_add_exact(vec a, vec x, vec y)
+{
+    return _mm512_fmadd_ps(x, y, a);
+}
+
 /* The instruction gives the second operand when either is a NaN, and when both are zeros. */
 INLINE vec vec_max(vec a, vec b)
 {
@@ -78,6 +85,12 @@ INLINE vec vec_max(vec a, vec b)
 INLINE vec vec_min(vec a, vec b)
 {
     return _mm512_mask_mov_ps(_mm512_min_ps(a, b), _mm512_cmp_ps_mask(b, b, _CMP_UNORD_Q), a);
+}
+
+/* To the range, for numbers; a NaN gives either end. */
+INLINE vec vec_clamp(vec v, vec low, vec high)
+{
+    return _mm512_min_ps(_mm512_max_ps(v, low), high);
 }
 
 INLINE vec vec_and(vec v, uint32_t mask)
@@ -149,10 +162,35 @@ INLINE vec vec_power_of_two(vec exponent)
     return _mm512_castsi512_ps(_mm512_slli_epi32(biased, 23));
 }
 
-/* Element index[i] of an array; whole numbers inside it. */
-INLINE vec vec_gather(const float *from, vec index)
+/* A table of 33 values in registers. */
+typedef struct {
+    vec low, high, last;
+} vec_knots;
+
+INLINE vec_knots vec_knots_of(const float from[ENG_TABLE_KNOTS])
 {
-    return _mm512_i32gather_ps(_mm512_cvtps_epi32(index), from, 4);
+    return (vec_knots){vec_load(from), vec_load(from + LANES), vec_set(from[2 * LANES])};
+}
+
+/* Element index[i]; whole numbers from 0 to 32. */
+INLINE vec vec_knot(const vec_knots *knots, vec index)
+{
+    __m512i at = _mm512_cvtps_epi32(index);
+    vec v = _mm512_permutex2var_ps(knots->low, at, knots->high);
+
+    return _mm512_mask_mov_ps(v, _mm512_test_epi32_mask(at, _mm512_set1_epi32(2 * LANES)), knots->last);
+}
+
+INLINE vec with_rules(vec v, unsigned rules)
+{
+    if (rules & ENG_RULE_NAN_IS_INFINITY)
+        v = _mm512_min_ps(v, vec_set(__builtin_inff()));
+    if (rules & ENG_RULE_SLICE)
+        v = vec_if_at_most(vec_set(ENG_SLICE_CEILING), vec_and(v, 0x7fffffff),
+                           _mm512_mul_ps(v, vec_set(__builtin_inff())), v);
+    if (rules & ENG_RULE_FINITE_INFINITY)
+        v = _mm512_max_ps(vec_set(-ENG_FINITE_INFINITY), _mm512_min_ps(vec_set(ENG_FINITE_INFINITY), v));
+    return v;
 }
 
 INLINE vec vec_of_fp16(__m256i fp16, const struct eng_load *load)
@@ -163,13 +201,11 @@ INLINE vec vec_of_fp16(__m256i fp16, const struct eng_load *load)
     if (load->rules & ENG_RULE_NO_DENORMALS)
         kept = _mm256_test_epi16_mask(fp16, _mm256_set1_epi16(0x7c00));
     v = _mm512_maskz_cvtph_ps(kept, fp16);
-    if (load->rules & ENG_RULE_NAN_IS_INFINITY)
-        v = _mm512_min_ps(v, vec_set(__builtin_inff()));
-    if (load->rules & ENG_RULE_SLICE)
-        v = vec_if_at_most(vec_set(ENG_SLICE_CEILING), vec_and(v, 0x7fffffff),
-                           _mm512_mul_ps(v, vec_set(__builtin_inff())), v);
-    if (load->rules & ENG_RULE_FINITE_INFINITY)
-        v = _mm512_max_ps(vec_set(-ENG_FINITE_INFINITY), _mm512_min_ps(vec_set(ENG_FINITE_INFINITY), v));
+    /* The minimum of a NaN and the second operand is the second operand. */
+    if ((load->rules & ENG_RULES_INFINITY) == ENG_RULES_FINITE)
+        v = _mm512_max_ps(vec_set(-ENG_FINITE_INFINITY), _mm512_min_ps(v, vec_set(ENG_FINITE_INFINITY)));
+    else
+        v = with_rules(v, load->rules);
     return load->relu ? vec_relu(v) : v;
 }
 
@@ -181,6 +217,32 @@ INLINE vec vec_from_fp16(const uint8_t *from, const struct eng_load *load)
 INLINE vec vec_from_fp16_part(const uint8_t *from, size_t n, const struct eng_load *load)
 {
     return vec_of_fp16(_mm256_maskz_loadu_epi16(first(n), from), load);
+}
+
+INLINE short half_at(const uint8_t *from)
+{
+    short half;
+
+    __builtin_memcpy(&half, from, sizeof(half));
+    return half;
+}
+
+/* One element in all lanes, and one element for each lane, `step` bytes apart. */
+INLINE vec vec_from_fp16_one(const uint8_t *from, const struct eng_load *load)
+{
+    return vec_of_fp16(_mm256_set1_epi16(half_at(from)), load);
+}
+
+INLINE __m128i eight_at(const uint8_t *from, size_t step)
+{
+    return _mm_setr_epi16(half_at(from), half_at(from + step), half_at(from + 2 * step),
+                          half_at(from + 3 * step), half_at(from + 4 * step), half_at(from + 5 * step),
+                          half_at(from + 6 * step), half_at(from + 7 * step));
+}
+
+INLINE vec vec_from_fp16_steps(const uint8_t *from, size_t step, const struct eng_load *load)
+{
+    return vec_of_fp16(_mm256_set_m128i(eight_at(from + 8 * step, step), eight_at(from, step)), load);
 }
 
 INLINE __m256i fp16_of_vec(vec v, unsigned rules)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inner loops, for one instruction set. The including file has defined the vector type and its functions,
- * TARGET, INLINE, KERNELS, LANES, PANEL, COLUMNS, WIDE_VECTORS, PIXELS and SCALED; this file ends with the
- * table of the set. It is included once per instruction set and so has no guard.
+ * TARGET, INLINE, KERNELS, LANES, PANEL, COLUMNS, TILE_VECTORS, TILE_PIXELS, TRANSPOSE and SCALED; this file
+ * ends with the table of the set. It is included once per instruction set and so has no guard.
  */
 
 #if defined(__clang__)
@@ -45,9 +45,14 @@ INLINE void rows_to_float_by(const uint8_t *from, size_t from_stride, float *to,
 {
     vec scale = vec_set(load->scale);
 
-    for (size_t row = 0; row < rows; row++, from += from_stride, to += to_stride)
-        for (size_t i = 0; i < n; i += LANES)
+    for (size_t row = 0; row < rows; row++, from += from_stride, to += to_stride) {
+        size_t i = 0;
+
+        for (; i + LANES <= n; i += LANES)
             vec_store(to + i, vec_mul(vec_from_fp16(from + 2 * i, load), scale));
+        if (i < n)
+            vec_store(to + i, vec_mul(vec_from_fp16_part(from + 2 * i, n - i, load), scale));
+    }
 }
 
 TARGET static void rows_to_float(const uint8_t *from, size_t from_stride, float *to, size_t to_stride,
@@ -90,26 +95,36 @@ TARGET static bool all_finite(const float *floats, size_t n)
     return sum == 0;
 }
 
+#include "engine/kernels_band.h"
 #include "engine/kernels_pe.h"
+#include "engine/kernels_reduce.h"
 #include "engine/kernels_table.h"
 #include "engine/kernels_finish.h"
 #include "engine/kernels_mac.h"
+#include TRANSPOSE
+#include "engine/kernels_tile.h"
 
 const struct eng_kernels KERNELS = {
     .lanes = LANES,
     .panel = PANEL,
     .columns = COLUMNS,
-    .wide_panel = WIDE_VECTORS * LANES,
-    .pixels = PIXELS,
+    .tile_vectors = TILE_VECTORS,
+    .tile_pixels = TILE_PIXELS,
     .scaled = SCALED,
     .to_float = to_float,
     .to_half = to_half,
     .rows_to_float = rows_to_float,
     .all_finite = all_finite,
-    .pe_line = pe_line,
+    .pe_band = pe_band,
     .pe_reduce = pe_reduce,
+    .pe_planes = pe_planes,
+    .pe_across = pe_across,
     .finish = finish,
+    .finish_band = finish_band,
+    .transpose = transpose,
+    .to_half_steps = to_half_steps,
     .mac_columns = mac_columns,
-    .mac_channels = mac_channels,
+    .mac_tile = mac_tile,
+    .finish_tile = finish_tile,
     .fold_columns = fold_columns,
 };

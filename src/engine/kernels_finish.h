@@ -13,41 +13,213 @@ INLINE vec finish_enter(vec v, unsigned rules)
     return v;
 }
 
-/* `table` says whether there is one, and is a constant where this is inlined. */
-INLINE vec finish_element(vec v, vec bias, bool table, const struct eng_finish *f)
+/* What a loop is specialised for: constants where it is inlined, except for the rare kinds of tables. */
+struct finish_form {
+    bool table;
+    enum pr_activation_kind kind;
+};
+
+INLINE vec finish_element(vec v, vec bias, struct finish_form form, const struct eng_finish *f,
+                          const struct table *table)
 {
     v = vec_add(vec_mul(v, vec_set(f->unscale)), bias);
     v = vec_mul(vec_add(v, vec_set(f->acc_bias)), vec_set(f->post_scale));
-    if (table)
-        return table_element(f->table, finish_enter(v, f->enter));
+    if (form.table)
+        return table_element(table, form.kind, finish_enter(v, f->enter));
     return f->relu ? vec_relu(v) : v;
 }
 
-INLINE void finish_line(const float *acc, const float *bias, uint8_t *y, size_t n, bool table,
+INLINE void finish_line(const float *acc, const float *bias, uint8_t *y, size_t n, struct finish_form form,
                         const struct eng_finish *constants)
 {
     const struct eng_finish f = *constants;
+    struct table table;
     vec b = vec_set(f.bias);
     size_t i = 0;
 
+    if (form.table)
+        table_open(&table, f.table);
     for (; i + LANES <= n; i += LANES) {
         if (bias)
             b = vec_load(bias + i);
-        vec_to_fp16(y + 2 * i, finish_element(vec_load(acc + i), b, table, &f), f.store);
+        vec_to_fp16(y + 2 * i, finish_element(vec_load(acc + i), b, form, &f, &table), f.store);
     }
     if (i < n) {
         if (bias)
             b = vec_load_part(bias + i, n - i);
-        vec_to_fp16_part(y + 2 * i, finish_element(vec_load_part(acc + i, n - i), b, table, &f), n - i,
+        vec_to_fp16_part(y + 2 * i, finish_element(vec_load_part(acc + i, n - i), b, form, &f, &table), n - i,
                          f.store);
     }
 }
 
 TARGET static void finish(const float *acc, const float *bias, uint8_t *y, size_t n,
-                          const struct eng_finish *constants)
+                          const struct eng_finish *f)
 {
-    if (constants->table)
-        finish_line(acc, bias, y, n, true, constants);
+    if (!f->table)
+        finish_line(acc, bias, y, n, (struct finish_form){0}, f);
+    else if (f->table->kind == PR_ACTIVATION_PLAIN)
+        finish_line(acc, bias, y, n, (struct finish_form){true, PR_ACTIVATION_PLAIN}, f);
     else
-        finish_line(acc, bias, y, n, false, constants);
+        finish_line(acc, bias, y, n, (struct finish_form){true, f->table->kind}, f);
+}
+
+/* Each element of a band; rows of one element are taken as vectors of LANES rows. */
+INLINE void finish_band_of(const struct eng_band *given, const struct eng_load *given_load,
+                           struct finish_form form, const struct eng_finish *constants)
+{
+    const struct eng_finish f = *constants;
+    const struct eng_load load = *given_load;
+    const struct eng_band band = *given;
+    size_t step = band.in[0].row, column = band.n == 1 ? LANES : 1;
+    struct table table;
+    vec bias = vec_set(f.bias);
+
+    if (form.table)
+        table_open(&table, f.table);
+    for (size_t row = 0; row < band.rows; row += column) {
+        const uint8_t *x = band.in[0].at + row * step;
+        uint8_t *y = band.out + row * band.out_row;
+        size_t i = 0, rows = band.rows - row < column ? band.rows - row : column;
+
+        if (column > 1) {
+            store_steps(y, band.out_row,
+                        finish_element(load_steps(x, step, rows, &load), bias, form, &f, &table), rows,
+                        band.tail, f.store);
+            continue;
+        }
+        if (band.in[0].one) {
+            vec all = finish_element(vec_from_fp16_one(x, &load), bias, form, &f, &table);
+
+            for (; i + LANES <= band.n; i += LANES)
+                vec_to_fp16(y + 2 * i, all, f.store);
+            store_last(y + 2 * i, all, band.n - i, band.tail, f.store);
+            continue;
+        }
+        for (; i + LANES <= band.n; i += LANES)
+            vec_to_fp16(y + 2 * i, finish_element(vec_from_fp16(x + 2 * i, &load), bias, form, &f, &table),
+                        f.store);
+        if (i < band.n)
+            store_last(
+                y + 2 * i,
+                finish_element(vec_from_fp16_part(x + 2 * i, band.n - i, &load), bias, form, &f, &table),
+                band.n - i, band.tail, f.store);
+        else
+            zero_tail(y + 2 * i, band.tail);
+    }
+}
+
+/*
+ * Where all constants are those of absent steps, an element is its own bits but for the rules, and never
+ * becomes fp32. A second application changes nothing, so that vectors may overlap.
+ */
+#define HALVES (2 * LANES)
+
+typedef uint16_t halves __attribute__((vector_size(2 * HALVES)));
+
+struct copy_rules {
+    halves nan;     /* what a NaN becomes */
+    halves ceiling; /* magnitudes from this on are infinite */
+    halves least;   /* bits from this on, unsigned, become zero: negative numbers, or -0, or none */
+    halves zero;    /* these bits become +0 */
+};
+
+INLINE halves halves_set(uint16_t bits)
+{
+    return (halves){0} + bits;
+}
+
+INLINE halves halves_choose(halves choice, halves yes, halves no)
+{
+    return (choice & yes) | (~choice & no);
+}
+
+INLINE struct copy_rules copy_rules_of(const struct eng_load *load, const struct eng_finish *f)
+{
+    bool relu = load->relu || f->relu;
+
+    return (struct copy_rules){
+        .nan = halves_set(load->rules & ENG_RULE_NAN_IS_INFINITY ? 0x7c00
+                          : f->store & ENG_RULE_NAN_IS_ZERO      ? 0
+                                                                 : 0x7e00),
+        .ceiling = halves_set(load->rules & ENG_RULE_SLICE ? 0x6c00 : 0x7c00),
+        .least = halves_set(relu ? 0x8001 : 0xffff),
+        .zero = halves_set(f->store & ENG_RULE_NO_MINUS_ZERO ? 0x8000 : 0),
+    };
+}
+
+INLINE halves copy_element(halves x, const struct copy_rules *rules)
+{
+    halves magnitude = x & 0x7fff, nan = (halves)(magnitude > 0x7c00), y;
+
+    y = halves_choose((halves)(magnitude >= rules->ceiling), (x & 0x8000) | 0x7c00, x);
+    y &= ~((halves)(y >= rules->least) | (halves)(y == rules->zero));
+    return halves_choose(nan, rules->nan, y);
+}
+
+INLINE void copy_part(const uint8_t *x, uint8_t *y, size_t bytes, const struct copy_rules *rules)
+{
+    halves v = {0};
+
+    __builtin_memcpy(&v, x, bytes);
+    v = copy_element(v, rules);
+    __builtin_memcpy(y, &v, bytes);
+}
+
+INLINE void copy_row(const uint8_t *x, uint8_t *y, size_t bytes, const struct copy_rules *rules)
+{
+    size_t i = 0;
+
+    for (; i + sizeof(halves) <= bytes; i += sizeof(halves))
+        copy_part(x + i, y + i, sizeof(halves), rules);
+    if (i == bytes)
+        return;
+    if (bytes >= sizeof(halves)) {
+        copy_part(x + bytes - sizeof(halves), y + bytes - sizeof(halves), sizeof(halves), rules);
+    } else if (bytes >= 8) {
+        for (; i + 8 <= bytes; i += 8)
+            copy_part(x + i, y + i, 8, rules);
+        copy_part(x + bytes - 8, y + bytes - 8, 8, rules);
+    } else {
+        for (; i < bytes; i += 2)
+            copy_part(x + i, y + i, 2, rules);
+    }
+}
+
+INLINE void copy_band(const struct eng_band *given, const struct eng_load *load, const struct eng_finish *f)
+{
+    const struct copy_rules rules = copy_rules_of(load, f);
+    const struct eng_band band = *given;
+
+    for (size_t row = 0; row < band.rows; row++) {
+        uint8_t *y = band.out + row * band.out_row;
+
+        copy_row(band.in[0].at + row * band.in[0].row, y, 2 * band.n, &rules);
+        zero_tail(y + 2 * band.n, band.tail);
+    }
+}
+
+#define COPY_LOAD  (ENG_RULE_NAN_IS_INFINITY | ENG_RULE_SLICE)
+#define COPY_STORE (ENG_RULE_NAN_IS_ZERO | ENG_RULE_NO_MINUS_ZERO)
+
+/* -0, which changes no value. */
+INLINE bool is_no_addend(float value)
+{
+    return value == 0 && __builtin_signbit(value);
+}
+
+TARGET static void finish_band(const struct eng_band *band, const struct eng_load *load,
+                               const struct eng_finish *f)
+{
+    bool same = f->unscale == 1 && is_no_addend(f->bias) && is_no_addend(f->acc_bias) && f->post_scale == 1 &&
+                load->scale == 1 && !(load->rules & ~(unsigned)COPY_LOAD) &&
+                !(f->store & ~(unsigned)COPY_STORE) && !band->in[0].one;
+
+    if (same && !f->table && band->n > 1)
+        copy_band(band, load, f);
+    else if (!f->table)
+        finish_band_of(band, load, (struct finish_form){0}, f);
+    else if (f->table->kind == PR_ACTIVATION_PLAIN)
+        finish_band_of(band, load, (struct finish_form){true, PR_ACTIVATION_PLAIN}, f);
+    else
+        finish_band_of(band, load, (struct finish_form){true, f->table->kind}, f);
 }

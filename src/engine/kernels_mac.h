@@ -66,68 +66,6 @@ TARGET static void mac_columns(const struct eng_mac *m, unsigned group, unsigned
     }
 }
 
-INLINE void mac_channels_of(const struct eng_mac *m, unsigned vectors, unsigned pixels)
-{
-    vec sum[PIXELS][WIDE_VECTORS], x[PIXELS], ceiling = vec_set(m->ceiling);
-    const size_t group = (size_t)vectors * LANES, next = m->in_next, tap = m->in_tap;
-
-    UNROLL
-    for (unsigned p = 0; p < pixels; p++) {
-        UNROLL
-        for (unsigned v = 0; v < vectors; v++)
-            sum[p][v] = vec_load(m->acc + p * m->acc_next + v * LANES);
-    }
-    for (uint32_t channel = 0; channel < m->channels; channel++) {
-        const float *row = m->in + channel * m->in_channel + m->kx0 * tap;
-
-        for (uint32_t ky = m->ky0; ky < m->ky1; ky++, row += m->in_row) {
-            const float *weight = m->panel + (((size_t)channel * m->kh + ky) * m->kw + m->kx0) * group;
-            const float *at = row;
-
-            for (uint32_t kx = m->kx0; kx < m->kx1; kx++, weight += group, at += tap) {
-                UNROLL
-                for (unsigned p = 0; p < pixels; p++)
-                    x[p] = vec_set(at[p * next]);
-                UNROLL
-                for (unsigned v = 0; v < vectors; v++) {
-                    vec w = vec_load(weight + v * LANES);
-
-                    UNROLL
-                    for (unsigned p = 0; p < pixels; p++)
-                        sum[p][v] = vec_mac(sum[p][v], x[p], w, ceiling);
-                }
-            }
-        }
-    }
-    UNROLL
-    for (unsigned p = 0; p < pixels; p++) {
-        UNROLL
-        for (unsigned v = 0; v < vectors; v++)
-            vec_store(m->acc + p * m->acc_next + v * LANES, sum[p][v]);
-    }
-}
-
-INLINE void mac_channels_group(const struct eng_mac *m, unsigned vectors, unsigned pixels)
-{
-    if (pixels == 1)
-        mac_channels_of(m, vectors, 1);
-    else if (pixels == 2)
-        mac_channels_of(m, vectors, 2);
-#if PIXELS > 2
-    else
-        mac_channels_of(m, vectors, 4);
-#endif
-}
-
-TARGET static void mac_channels(const struct eng_mac *m, unsigned group, unsigned pixels)
-{
-    switch (group / LANES) {
-    case 1: mac_channels_group(m, 1, pixels); break;
-    case 2: mac_channels_group(m, 2, pixels); break;
-    case 4: mac_channels_group(m, 4, pixels); break;
-    }
-}
-
 TARGET static void fold_columns(float *acc, const float *in, size_t tap, uint32_t taps, size_t n,
                                 bool product)
 {

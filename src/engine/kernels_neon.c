@@ -17,8 +17,9 @@
 #define LANES        4
 #define PANEL        8
 #define COLUMNS      3
-#define WIDE_VECTORS 4
-#define PIXELS       4
+#define TILE_VECTORS 4
+#define TILE_PIXELS  6
+#define TRANSPOSE    "engine/kernels_transpose.h"
 #define SCALED       1
 
 typedef float32x4_t vec;
@@ -70,6 +71,12 @@ INLINE vec vec_mac(vec sum, vec x, vec weight, vec ceiling)
     return vfmaq_f32(sum, x, weight);
 }
 
+/* a + x * y, where the product is exact. */
+INLINE vec vec_add_exact(vec a, vec x, vec y)
+{
+    return vfmaq_f32(a, x, y);
+}
+
 INLINE vec vec_max(vec a, vec b)
 {
     return vbslq_f32(vorrq_u32(vcgtq_f32(a, b), vmvnq_u32(vceqq_f32(b, b))), a, b);
@@ -78,6 +85,12 @@ INLINE vec vec_max(vec a, vec b)
 INLINE vec vec_min(vec a, vec b)
 {
     return vbslq_f32(vorrq_u32(vcltq_f32(a, b), vmvnq_u32(vceqq_f32(b, b))), a, b);
+}
+
+/* To the range, for numbers; a NaN gives either end. */
+INLINE vec vec_clamp(vec v, vec low, vec high)
+{
+    return vminnmq_f32(vmaxnmq_f32(v, low), high);
 }
 
 INLINE vec vec_and(vec v, uint32_t mask)
@@ -152,15 +165,22 @@ INLINE vec vec_power_of_two(vec exponent)
     return vreinterpretq_f32_s32(vshlq_n_s32(biased, 23));
 }
 
-/* Element index[i] of an array; whole numbers inside it. */
-INLINE vec vec_gather(const float *from, vec index)
+typedef const float *vec_knots;
+
+INLINE vec_knots vec_knots_of(const float from[ENG_TABLE_KNOTS])
+{
+    return from;
+}
+
+/* Element index[i]; whole numbers from 0 to 32. */
+INLINE vec vec_knot(const vec_knots *knots, vec index)
 {
     uint32_t at[LANES];
     float lane[LANES];
 
     vst1q_u32(at, vcvtq_u32_f32(index));
     for (unsigned i = 0; i < LANES; i++)
-        lane[i] = from[at[i]];
+        lane[i] = (*knots)[at[i]];
     return vld1q_f32(lane);
 }
 
@@ -197,6 +217,24 @@ INLINE vec vec_from_fp16_part(const uint8_t *from, size_t n, const struct eng_lo
 
     memcpy(part, from, 2 * n);
     return vec_from_fp16(part, load);
+}
+
+/* One element in all lanes, and one element for each lane, `step` bytes apart. */
+INLINE vec vec_from_fp16_one(const uint8_t *from, const struct eng_load *load)
+{
+    uint16_t half;
+
+    memcpy(&half, from, sizeof(half));
+    return vec_of_fp16(vdup_n_u16(half), load);
+}
+
+INLINE vec vec_from_fp16_steps(const uint8_t *from, size_t step, const struct eng_load *load)
+{
+    uint8_t all[2 * LANES];
+
+    for (size_t i = 0; i < LANES; i++)
+        memcpy(all + 2 * i, from + i * step, 2);
+    return vec_from_fp16(all, load);
 }
 
 INLINE void vec_to_fp16(uint8_t *to, vec v, unsigned rules)

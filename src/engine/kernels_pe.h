@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Part of kernels_body.h, with its conditions: the planar engine. */
+/* Part of kernels_body.h, with its conditions: the planar engine, elementwise. */
 
-/*
- * What a loop is specialised for: constants where it is inlined, except in the one loop for all comparisons.
- */
+/* What a loop is specialised for: constants where it is inlined, except in the loops for all other tasks. */
 struct pe_form {
     enum pr_pe_op op;
     bool two, compare;
+    bool usual; /* the rules of m1, without ReLU and slices in the loads */
+    bool plain; /* ... and all factors 1 and no addend: no NaN can come out */
 };
 
 /* An indeterminate form would be stored as 0, so it compares as 0 too. */
@@ -25,177 +25,195 @@ INLINE vec pe_compare(vec v, const struct eng_pe_constants *k)
 
 /*
  * op(pre * a, sign2 * b), with the absolute value and the comparison applied when requested. `c` is AFFINE's
- * row 1.
+ * row 1. A product with the sign is exact, so that it may be fused with the sum.
  */
 INLINE vec pe_combine(vec a, vec b, vec c, struct pe_form form, const struct eng_pe_constants *k)
 {
-    vec v = vec_mul(vec_set(k->pre), a);
+    vec v = form.plain ? a : vec_mul(vec_set(k->pre), a), sign = vec_set(k->sign2);
 
     if (form.two) {
-        b = vec_mul(vec_set(k->sign2), b);
         switch (form.op) {
         case PR_PE_ADD:
-        case PR_PE_SQUARE_OF_SUM: v = vec_add(v, b); break;
-        case PR_PE_MUL: v = vec_mul(v, b); break;
-        case PR_PE_MAX: v = vec_max(v, b); break;
-        case PR_PE_MIN: v = vec_min(v, b); break;
-        case PR_PE_AFFINE: v = vec_mul(vec_add(v, b), c); break;
+        case PR_PE_SQUARE_OF_SUM: v = vec_add_exact(v, b, sign); break;
+        case PR_PE_MUL: v = vec_mul(v, vec_mul(sign, b)); break;
+        case PR_PE_MAX: v = vec_max(v, vec_mul(sign, b)); break;
+        case PR_PE_MIN: v = vec_min(v, vec_mul(sign, b)); break;
+        case PR_PE_AFFINE: v = vec_mul(vec_add_exact(v, b, sign), c); break;
         }
     }
     if (form.op == PR_PE_SQUARE_OF_SUM)
         v = vec_mul(v, v);
-    v = vec_and(v, k->abs ? 0x7fffffffu : 0xffffffffu);
+    if (!form.plain)
+        v = vec_and(v, k->abs ? 0x7fffffffu : 0xffffffffu);
     return form.compare ? pe_compare(v, k) : v;
-}
-
-INLINE vec pe_load(const uint8_t *fp16, size_t at, size_t n, const struct eng_load *load)
-{
-    return n == LANES ? vec_from_fp16(fp16 + 2 * at, load) : vec_from_fp16_part(fp16 + 2 * at, n, load);
-}
-
-/* The n elements, LANES at most, from `at` on. */
-INLINE vec pe_value(const uint8_t *const in[ENG_PE_LINES], size_t at, size_t n, struct pe_form form,
-                    const struct eng_pe_constants *k)
-{
-    vec a = pe_load(in[0], at, n, &k->load[0]), b = vec_set(0), c = b;
-
-    if (form.two)
-        b = pe_load(in[1], at, n, &k->load[1]);
-    if (form.op == PR_PE_AFFINE)
-        c = pe_load(in[2], at, n, &k->load[1]);
-    return pe_combine(a, b, c, form, k);
 }
 
 /*
  * A copy, so that the compiler knows that no store changes it. The planar engine keeps denormals and has no
  * ceiling under any policy, so these rules are masked out and the loops do not test for them.
  */
-INLINE struct eng_pe_constants pe_constants_of(const struct eng_pe_constants *constants)
+INLINE struct eng_pe_constants pe_constants_of(const struct eng_pe_constants *constants, struct pe_form form)
 {
     struct eng_pe_constants k = *constants;
 
-    k.load[0].rules &= ~(unsigned)ENG_RULE_NO_DENORMALS;
-    k.load[1].rules &= ~(unsigned)ENG_RULE_NO_DENORMALS;
+    for (unsigned i = 0; i < 2; i++) {
+        k.load[i].rules &= ~(unsigned)ENG_RULE_NO_DENORMALS;
+        if (form.usual)
+            k.load[i] = (struct eng_load){.rules = ENG_RULES_FINITE, .scale = 1};
+    }
     k.store &= ~(unsigned)(ENG_RULE_NO_DENORMALS | ENG_RULE_CEILING);
+    if (form.usual)
+        k.store = ENG_RULE_NO_MINUS_ZERO | (form.plain ? 0 : ENG_RULE_NAN_IS_ZERO);
     return k;
 }
 
-INLINE vec pe_finish(vec v, const struct eng_pe_constants *k)
+INLINE bool pe_is_usual(const struct eng_pe_constants *k)
 {
-    v = vec_add(vec_mul(vec_set(k->scale), v), vec_set(k->bias));
-    return vec_mul(vec_set(k->final), k->relu ? vec_relu(v) : v);
+    return k->load[0].rules == ENG_RULES_FINITE && !k->load[0].relu && !k->compare &&
+           (!k->two || (k->load[1].rules == ENG_RULES_FINITE && !k->load[1].relu)) &&
+           k->store == (ENG_RULE_NAN_IS_ZERO | ENG_RULE_NO_MINUS_ZERO);
 }
 
-INLINE void pe_line_of(const uint8_t *const in[ENG_PE_LINES], uint8_t *y, size_t n, struct pe_form form,
+INLINE bool pe_is_plain(const struct eng_pe_constants *k)
+{
+    return k->pre == 1 && k->scale == 1 && k->final == 1 && k->bias == 0 && !k->abs;
+}
+
+/* The sources of the planar engine at one vector of a row. */
+struct pe_sources {
+    const uint8_t *at[ENG_PE_LINES];
+    bool one[ENG_PE_LINES];
+    vec all[ENG_PE_LINES]; /* of those that have one element */
+};
+
+INLINE vec pe_load(const struct pe_sources *s, unsigned i, size_t at, size_t n, const struct eng_load *load)
+{
+    if (s->one[i])
+        return s->all[i];
+    return n == LANES ? vec_from_fp16(s->at[i] + 2 * at, load)
+                      : vec_from_fp16_part(s->at[i] + 2 * at, n, load);
+}
+
+/* The n elements, LANES at most, from `at` on. */
+INLINE vec pe_value(const struct pe_sources *s, size_t at, size_t n, struct pe_form form,
+                    const struct eng_pe_constants *k)
+{
+    vec a = pe_load(s, 0, at, n, &k->load[0]), b = vec_set(0), c = b;
+
+    if (form.two)
+        b = pe_load(s, 1, at, n, &k->load[1]);
+    if (form.op == PR_PE_AFFINE)
+        c = pe_load(s, 2, at, n, &k->load[1]);
+    return pe_combine(a, b, c, form, k);
+}
+
+INLINE vec pe_finish(vec v, struct pe_form form, const struct eng_pe_constants *k)
+{
+    if (!form.plain)
+        v = vec_add(vec_mul(vec_set(k->scale), v), vec_set(k->bias));
+    if (k->relu)
+        v = vec_relu(v);
+    return form.plain ? v : vec_mul(vec_set(k->final), v);
+}
+
+INLINE unsigned pe_lines(struct pe_form form)
+{
+    return form.op == PR_PE_AFFINE ? 3 : form.two ? 2 : 1;
+}
+
+/* The sources of one row of a band. */
+INLINE void pe_row(struct pe_sources *s, const struct eng_band *band, size_t row, struct pe_form form,
+                   const struct eng_pe_constants *k)
+{
+    for (unsigned i = 0; i < pe_lines(form); i++) {
+        s->at[i] = band->in[i].at + row * band->in[i].row;
+        s->one[i] = band->in[i].one;
+        s->all[i] = vec_set(0);
+        if (s->one[i])
+            s->all[i] = vec_from_fp16_one(s->at[i], &k->load[i > 0]);
+    }
+}
+
+INLINE void pe_band_of(const struct eng_band *given, struct pe_form form,
                        const struct eng_pe_constants *constants)
 {
-    const struct eng_pe_constants k = pe_constants_of(constants);
-    const uint8_t *const line[ENG_PE_LINES] = {in[0], in[1], in[2]};
-    size_t i = 0;
+    const struct eng_pe_constants k = pe_constants_of(constants, form);
+    const struct eng_band band = *given;
 
-    for (; i + LANES <= n; i += LANES)
-        vec_to_fp16(y + 2 * i, pe_finish(pe_value(line, i, LANES, form, &k), &k), k.store);
-    if (i < n)
-        vec_to_fp16_part(y + 2 * i, pe_finish(pe_value(line, i, n - i, form, &k), &k), n - i, k.store);
-}
+    for (size_t row = 0; row < band.rows; row++) {
+        uint8_t *y = band.out + row * band.out_row;
+        struct pe_sources s;
+        size_t i = 0;
 
-TARGET static void pe_line(const uint8_t *const in[ENG_PE_LINES], uint8_t *y, size_t n,
-                           const struct eng_pe_constants *k)
-{
-    if (k->compare) {
-        pe_line_of(in, y, n, (struct pe_form){k->op, k->two, true}, k);
-        return;
-    }
-    if (!k->two) {
-        if (k->op == PR_PE_SQUARE_OF_SUM)
-            pe_line_of(in, y, n, (struct pe_form){PR_PE_SQUARE_OF_SUM, false, false}, k);
+        pe_row(&s, &band, row, form, &k);
+        for (; i + LANES <= band.n; i += LANES)
+            vec_to_fp16(y + 2 * i, pe_finish(pe_value(&s, i, LANES, form, &k), form, &k), k.store);
+        if (i < band.n)
+            store_last(y + 2 * i, pe_finish(pe_value(&s, i, band.n - i, form, &k), form, &k), band.n - i,
+                       band.tail, k.store);
         else
-            pe_line_of(in, y, n, (struct pe_form){PR_PE_ADD, false, false}, k);
-        return;
+            zero_tail(y + 2 * i, band.tail);
     }
+}
+
+/* Rows of one element: a vector takes that of LANES rows. */
+INLINE void pe_column_of(const struct eng_band *given, struct pe_form form,
+                         const struct eng_pe_constants *constants)
+{
+    const struct eng_pe_constants k = pe_constants_of(constants, form);
+    const struct eng_band band = *given;
+
+    for (size_t row = 0; row < band.rows; row += LANES) {
+        size_t n = band.rows - row < LANES ? band.rows - row : LANES;
+        vec v[ENG_PE_LINES] = {vec_set(0), vec_set(0), vec_set(0)};
+
+        for (unsigned i = 0; i < pe_lines(form); i++)
+            v[i] = load_steps(band.in[i].at + row * band.in[i].row, band.in[i].row, n, &k.load[i > 0]);
+        store_steps(band.out + row * band.out_row, band.out_row,
+                    pe_finish(pe_combine(v[0], v[1], v[2], form, &k), form, &k), n, band.tail, k.store);
+    }
+}
+
+INLINE struct pe_form pe_form_of(const struct eng_pe_constants *k)
+{
+    return (struct pe_form){.op = k->op, .two = k->two, .compare = k->compare != PR_PE_COMPARE_NONE};
+}
+
+INLINE void pe_band_usual(const struct eng_band *band, enum pr_pe_op op, bool two, bool plain,
+                          const struct eng_pe_constants *k)
+{
+    const struct pe_form form = {.op = op, .two = two, .usual = true, .plain = plain};
+
+    if (band->n == 1)
+        pe_column_of(band, form, k);
+    else
+        pe_band_of(band, form, k);
+}
+
+INLINE void pe_band_two(const struct eng_band *band, bool plain, const struct eng_pe_constants *k)
+{
     switch (k->op) {
-    case PR_PE_ADD: pe_line_of(in, y, n, (struct pe_form){PR_PE_ADD, true, false}, k); break;
-    case PR_PE_MUL: pe_line_of(in, y, n, (struct pe_form){PR_PE_MUL, true, false}, k); break;
-    case PR_PE_MAX: pe_line_of(in, y, n, (struct pe_form){PR_PE_MAX, true, false}, k); break;
-    case PR_PE_MIN: pe_line_of(in, y, n, (struct pe_form){PR_PE_MIN, true, false}, k); break;
-    case PR_PE_SQUARE_OF_SUM:
-        pe_line_of(in, y, n, (struct pe_form){PR_PE_SQUARE_OF_SUM, true, false}, k);
-        break;
-    case PR_PE_AFFINE: pe_line_of(in, y, n, (struct pe_form){PR_PE_AFFINE, true, false}, k); break;
+    case PR_PE_ADD: pe_band_usual(band, PR_PE_ADD, true, plain, k); break;
+    case PR_PE_MUL: pe_band_usual(band, PR_PE_MUL, true, plain, k); break;
+    case PR_PE_MAX: pe_band_usual(band, PR_PE_MAX, true, plain, k); break;
+    case PR_PE_MIN: pe_band_usual(band, PR_PE_MIN, true, plain, k); break;
+    case PR_PE_SQUARE_OF_SUM: pe_band_usual(band, PR_PE_SQUARE_OF_SUM, true, plain, k); break;
+    case PR_PE_AFFINE: pe_band_usual(band, PR_PE_AFFINE, true, plain, k); break;
     }
 }
 
-#define PARTS (ENG_LANES / LANES)
-
-INLINE vec reduce_step(vec sum, vec v, enum pr_pe_reduce reduce)
+TARGET static void pe_band(const struct eng_band *band, const struct eng_pe_constants *k)
 {
-    return reduce == PR_PE_REDUCE_MAX   ? vec_max(sum, v)
-           : reduce == PR_PE_REDUCE_MIN ? vec_min(sum, v)
-                                        : vec_add(sum, v);
-}
-
-/* The identity, which changes no lane: a sum that began with +0 is never -0. */
-INLINE vec reduce_nothing(enum pr_pe_reduce reduce)
-{
-    return vec_set(reduce == PR_PE_REDUCE_MAX   ? -__builtin_inff()
-                   : reduce == PR_PE_REDUCE_MIN ? __builtin_inff()
-                                                : 0.0f);
-}
-
-INLINE void pe_reduce_of(float *lanes, const uint8_t *const in[ENG_PE_LINES], size_t n, struct pe_form form,
-                         enum pr_pe_reduce reduce, const struct eng_pe_constants *constants)
-{
-    const struct eng_pe_constants k = pe_constants_of(constants);
-    const uint8_t *const line[ENG_PE_LINES] = {in[0], in[1], in[2]};
-    vec sum[PARTS], v;
-    size_t i = 0;
-
-    UNROLL
-    for (unsigned part = 0; part < PARTS; part++)
-        sum[part] = vec_load(lanes + part * LANES);
-    for (; i + ENG_LANES <= n; i += ENG_LANES) {
-        UNROLL
-        for (unsigned part = 0; part < PARTS; part++)
-            sum[part] = reduce_step(sum[part], pe_value(line, i + part * LANES, LANES, form, &k), reduce);
-    }
-    UNROLL
-    for (unsigned part = 0; part < PARTS; part++) {
-        size_t at = i + part * LANES, left = at >= n ? 0 : n - at < LANES ? n - at : LANES;
-
-        if (left) {
-            v = vec_first(pe_value(line, at, left, form, &k), left, reduce_nothing(reduce));
-            sum[part] = reduce_step(sum[part], v, reduce);
-        }
-    }
-    UNROLL
-    for (unsigned part = 0; part < PARTS; part++)
-        vec_store(lanes + part * LANES, sum[part]);
-}
-
-INLINE void pe_reduce_form(float *lanes, const uint8_t *const in[ENG_PE_LINES], size_t n, struct pe_form form,
-                           const struct eng_pe_constants *k)
-{
-    if (k->reduce == PR_PE_REDUCE_MAX)
-        pe_reduce_of(lanes, in, n, form, PR_PE_REDUCE_MAX, k);
-    else if (k->reduce == PR_PE_REDUCE_MIN)
-        pe_reduce_of(lanes, in, n, form, PR_PE_REDUCE_MIN, k);
+    if (!pe_is_usual(k) && band->n == 1)
+        pe_column_of(band, pe_form_of(k), k);
+    else if (!pe_is_usual(k))
+        pe_band_of(band, pe_form_of(k), k);
+    else if (k->two && pe_is_plain(k))
+        pe_band_two(band, true, k);
+    else if (k->two)
+        pe_band_two(band, false, k);
+    else if (k->op == PR_PE_SQUARE_OF_SUM)
+        pe_band_usual(band, PR_PE_SQUARE_OF_SUM, false, false, k);
     else
-        pe_reduce_of(lanes, in, n, form, PR_PE_REDUCE_SUM, k);
-}
-
-/* The loops that norms and softmax are made of, and one for all others. */
-TARGET static void pe_reduce(float lanes[ENG_LANES], const uint8_t *const in[ENG_PE_LINES], size_t n,
-                             const struct eng_pe_constants *k)
-{
-    bool square = k->op == PR_PE_SQUARE_OF_SUM;
-
-    if (!k->compare && !k->two && square)
-        pe_reduce_form(lanes, in, n, (struct pe_form){PR_PE_SQUARE_OF_SUM, false, false}, k);
-    else if (!k->compare && !k->two)
-        pe_reduce_form(lanes, in, n, (struct pe_form){PR_PE_ADD, false, false}, k);
-    else if (!k->compare && square)
-        pe_reduce_form(lanes, in, n, (struct pe_form){PR_PE_SQUARE_OF_SUM, true, false}, k);
-    else
-        pe_reduce_of(lanes, in, n, (struct pe_form){k->op, k->two, k->compare != PR_PE_COMPARE_NONE},
-                     k->reduce, k);
+        pe_band_usual(band, PR_PE_ADD, false, false, k);
 }

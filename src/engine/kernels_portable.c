@@ -19,8 +19,9 @@
 #define LANES        4
 #define PANEL        4
 #define COLUMNS      2
-#define WIDE_VECTORS 4
-#define PIXELS       2
+#define TILE_VECTORS 2
+#define TILE_PIXELS  6
+#define TRANSPOSE    "engine/kernels_transpose.h"
 #define SCALED       0
 
 typedef float vec __attribute__((vector_size(16)));
@@ -93,6 +94,12 @@ INLINE vec vec_mac(vec sum, vec x, vec weight, vec ceiling)
                       (vec)((mask)infinity | ((mask)sum & (mask)vec_set(-0.0f))), sum);
 }
 
+/* a + x * y, where the product is exact. */
+INLINE vec vec_add_exact(vec a, vec x, vec y)
+{
+    return a + x * y;
+}
+
 INLINE vec vec_max(vec a, vec b)
 {
     return vec_choose((a > b) | (b != b), a, b);
@@ -101,6 +108,12 @@ INLINE vec vec_max(vec a, vec b)
 INLINE vec vec_min(vec a, vec b)
 {
     return vec_choose((a < b) | (b != b), a, b);
+}
+
+/* To the range, for numbers; a NaN gives either end. */
+INLINE vec vec_clamp(vec v, vec low, vec high)
+{
+    return vec_min(vec_max(low, v), high);
 }
 
 INLINE vec vec_relu(vec v)
@@ -166,11 +179,18 @@ INLINE vec vec_power_of_two(vec exponent)
     return (vec)((__builtin_convertvector(exponent, mask) + 127) << 23);
 }
 
-/* Element index[i] of an array; whole numbers inside it. */
-INLINE vec vec_gather(const float *from, vec index)
+typedef const float *vec_knots;
+
+INLINE vec_knots vec_knots_of(const float from[ENG_TABLE_KNOTS])
+{
+    return from;
+}
+
+/* Element index[i]; whole numbers from 0 to 32. */
+INLINE vec vec_knot(const vec_knots *knots, vec index)
 {
     for (unsigned i = 0; i < LANES; i++)
-        index[i] = from[(unsigned)index[i]];
+        index[i] = (*knots)[(unsigned)index[i]];
     return index;
 }
 
@@ -190,6 +210,21 @@ INLINE vec vec_from_fp16_part(const uint8_t *from, size_t n, const struct eng_lo
 INLINE vec vec_from_fp16(const uint8_t *from, const struct eng_load *load)
 {
     return vec_from_fp16_part(from, LANES, load);
+}
+
+/* One element in all lanes, and one element for each lane, `step` bytes apart. */
+INLINE vec vec_from_fp16_steps(const uint8_t *from, size_t step, const struct eng_load *load)
+{
+    uint8_t all[2 * LANES];
+
+    for (size_t i = 0; i < LANES; i++)
+        memcpy(all + 2 * i, from + i * step, 2);
+    return vec_from_fp16(all, load);
+}
+
+INLINE vec vec_from_fp16_one(const uint8_t *from, const struct eng_load *load)
+{
+    return vec_from_fp16_steps(from, 0, load);
 }
 
 INLINE void vec_to_fp16_part(uint8_t *to, vec v, size_t n, unsigned rules)

@@ -60,8 +60,12 @@ struct eng_mac_setup eng_mac_setup(const struct eng_ne *ne);
 void eng_ne_bypass(const struct eng_ne *ne, enum eng_path path);
 /* The reference, one output row at a time; the rows are distributed over `pool`. */
 int eng_ne_reference(const struct eng_ne *ne, struct eng_pool *pool);
-/* Multiply-accumulate where every output channel sees every input channel, one output column a step. */
+/*
+ * Multiply-accumulate where every output channel sees every input channel, one output column a step: the
+ * first one chooses between vectors of columns, which it runs itself, and vectors of channels.
+ */
 int eng_ne_mac_fast(const struct eng_ne *ne);
+int eng_ne_tiles(const struct eng_ne *ne);
 /* All others: output channels that have their own input channels, several columns a step, folds. */
 int eng_ne_columns(const struct eng_ne *ne);
 

@@ -9,7 +9,6 @@
 struct eng_mac_plan {
     const struct eng_ne *ne;
     struct eng_mac_setup mac;
-    bool wide; /* channel vectors */
     uint32_t cin, hin, win, cout, hout, wout;
     uint32_t channels, rows, columns; /* of a block */
     uint32_t step;                    /* input channels */
@@ -32,11 +31,5 @@ struct eng_block {
 
 /* Input rows of the present step, as fp32. */
 void eng_block_load_input(const struct eng_mac_plan *m, const struct eng_block *b);
-/*
- * The weights of output channels [first, first + count) for this step, `count` at most the size of a panel.
- */
-void eng_block_load_panel(const struct eng_mac_plan *m, const struct eng_block *b, uint32_t first,
-                          uint32_t count);
-void eng_block_load_bias(const struct eng_mac_plan *m, const struct eng_block *b);
 
 #endif

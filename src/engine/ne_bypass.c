@@ -3,6 +3,7 @@
 #include "engine/ne.h"
 
 #include "engine/finish.h"
+#include "engine/grid.h"
 #include "engine/lines.h"
 
 enum { CHUNK = 256 };
@@ -37,52 +38,66 @@ static void reference_bypass(const struct eng_ne *ne)
 
 struct bypass {
     const struct eng_kernels *kernels;
-    struct eng_finish finish;
+    const struct eng_finish *finish;
     struct eng_load load;
+    struct eng_grid grid;
+    /* Other formats: */
     struct eng_view src, dst; /* with their axes joined */
     struct eng_lines lines;
 };
 
-static void bypass_piece(void *context, size_t piece, unsigned worker)
+static void bypass_bands(void *context, size_t piece, unsigned worker)
+{
+    const struct bypass *b = context;
+    struct eng_grid_tiles tiles;
+    struct eng_grid_place place;
+    struct eng_band band;
+    uint64_t count = eng_grid_first(&b->grid, piece, &place);
+
+    (void)worker;
+    for (; count; count--, eng_grid_next(&b->grid, &place)) {
+        eng_grid_band(&b->grid, &place, &band, &tiles);
+        b->kernels->finish_band(&band, &b->load, b->finish);
+    }
+}
+
+static void bypass_lines(void *context, size_t piece, unsigned worker)
 {
     const struct bypass *b = context;
     uint8_t from[ENG_LINE_BYTES], to[ENG_LINE_BYTES];
-    float floats[ENG_LINE_MAX];
     struct eng_line line;
     uint64_t count = eng_lines_first(&b->lines, piece, &line);
 
     (void)worker;
     for (; count; count--, eng_lines_next(&b->lines, &line)) {
-        const uint8_t *x = eng_view_line(&b->src, &line, from);
-        uint8_t *y = eng_view_line_target(&b->dst, &line, to);
+        struct eng_band band = {.in = {{.at = eng_view_line(&b->src, &line, from)}},
+                                .out = eng_view_line_target(&b->dst, &line, to),
+                                .n = line.n,
+                                .rows = 1};
 
-        for (uint32_t i = 0; i < line.n; i += ENG_LINE_MAX) {
-            uint32_t n = line.n - i < ENG_LINE_MAX ? line.n - i : ENG_LINE_MAX;
-
-            b->kernels->to_float(x + 2 * (size_t)i, floats, n, &b->load);
-            b->kernels->finish(floats, NULL, y + 2 * (size_t)i, n, &b->finish);
-        }
-        eng_view_line_put(&b->dst, &line, y);
+        b->kernels->finish_band(&band, &b->load, b->finish);
+        eng_view_line_put(&b->dst, &line, band.out);
     }
 }
 
 void eng_ne_bypass(const struct eng_ne *ne, enum eng_path path)
 {
-    struct bypass b = {
-        .kernels = eng_kernels_get(),
-        .finish = ne->finish,
-        .load = {.rules = eng_view_rules(&ne->operands.src[0], ne->rules->load),
-                 .relu = ne->operands.src[0].relu,
-                 .scale = 1},
-        .src = ne->operands.src[0],
-        .dst = ne->operands.dst,
-    };
-    struct eng_view *views[] = {&b.dst, &b.src};
+    const struct eng_view *src = &ne->operands.src[0], *dst = &ne->operands.dst;
+    struct bypass b;
 
-    if (path == ENG_PATH_REFERENCE || eng_view_overlaps_itself(&b.dst)) {
+    if (path == ENG_PATH_REFERENCE || eng_view_overlaps_itself(dst)) {
         reference_bypass(ne);
         return;
     }
-    eng_lines_cut(&b.lines, views, 2);
-    eng_pool_run(ne->pool, eng_lines_pieces(&b.lines), bypass_piece, &b);
+    b.kernels = eng_kernels_get();
+    b.finish = &ne->finish;
+    b.load = (struct eng_load){.rules = eng_view_rules(src, ne->rules->load), .relu = src->relu, .scale = 1};
+    if (eng_grid_cut(&b.grid, (const struct eng_view *const[]){dst, src}, 2)) {
+        eng_pool_run(ne->pool, eng_grid_pieces(&b.grid), bypass_bands, &b);
+        return;
+    }
+    b.src = *src;
+    b.dst = *dst;
+    eng_lines_cut(&b.lines, (struct eng_view *const[]){&b.dst, &b.src}, 2);
+    eng_pool_run(ne->pool, eng_lines_pieces(&b.lines), bypass_lines, &b);
 }

@@ -4,8 +4,8 @@
  *
  * The output is cut into blocks of channels, rows and columns, each a piece of the pool's run. A block keeps
  * its sums in fp32 and takes the input channels in steps: input rows and weights of the step are converted to
- * fp32 once, then every sum's chain continues. Sums are vectors of neighbouring columns where rows are wide,
- * of output channels where they are narrow.
+ * fp32 once, then every sum's chain continues. Sums are vectors of neighbouring columns. Tasks whose rows do
+ * not fill such vectors, or that have channels enough, run in tiles (ne_tile.c).
  */
 #include "engine/ne_block.h"
 
@@ -13,18 +13,16 @@
 #include <math.h>
 #include <string.h>
 
+#include "engine/ne_panel.h"
+
 /* Sizes of a block, so that what it works on stays in the second-level cache. They change only the speed. */
 enum {
-    COLUMNS_MAX = 256,     /* column vectors: of a block; */
-    PIXELS_MAX = 512,      /* rows times columns; */
-    CHANNELS_MAX = 64,     /* output channels */
-    WIDE_COLUMNS_MAX = 64, /* channel vectors: the same */
-    WIDE_PIXELS_MAX = 256,
-    WIDE_CHANNELS_MAX = 512,
+    COLUMNS_MAX = 256,        /* of a block */
+    PIXELS_MAX = 512,         /* rows times columns */
+    CHANNELS_MAX = 64,        /* output channels */
     SUMS_MAX = 65536,         /* of a block */
     INPUT_FLOATS_MAX = 65536, /* input in a step */
-    PANEL_TAPS = 4096,        /* kernel taps in a step; */
-    WIDE_TAPS = 64,           /* so few that the panel stays in the first-level cache */
+    PANEL_TAPS = 4096,        /* kernel taps in a step */
     PIECE_WORK = 12 << 20,    /* products that are worth another piece */
     SPLIT_PIXELS = 256,       /* blocks are not cut below these */
     SPLIT_CHANNELS = 16,
@@ -51,16 +49,14 @@ static uint64_t work_of(const struct eng_mac_plan *m)
 /* Blocks as large as the limits allow, then smaller while each is still worth a piece of its own. */
 static void plan_blocks(struct eng_mac_plan *m)
 {
-    uint32_t channels_min = m->wide ? m->mac.kernels->wide_panel : SPLIT_CHANNELS;
-
-    m->columns = eng_least(m->wout, m->wide ? WIDE_COLUMNS_MAX : COLUMNS_MAX);
-    m->rows = eng_least(m->hout, (m->wide ? WIDE_PIXELS_MAX : PIXELS_MAX) / m->columns);
-    m->channels = eng_least(m->cout, m->wide ? WIDE_CHANNELS_MAX : CHANNELS_MAX);
-    while (m->channels > channels_min && m->rows * m->columns * m->channels > SUMS_MAX)
+    m->columns = eng_least(m->wout, COLUMNS_MAX);
+    m->rows = eng_least(m->hout, PIXELS_MAX / m->columns);
+    m->channels = eng_least(m->cout, CHANNELS_MAX);
+    while (m->channels > SPLIT_CHANNELS && m->rows * m->columns * m->channels > SUMS_MAX)
         m->channels /= 2;
     while (m->rows > 1 && m->rows * m->columns > SPLIT_PIXELS && work_of(m) > PIECE_WORK)
         m->rows = (m->rows + 1) / 2;
-    while (m->channels > channels_min && work_of(m) > PIECE_WORK)
+    while (m->channels > SPLIT_CHANNELS && work_of(m) > PIECE_WORK)
         m->channels /= 2;
 }
 
@@ -69,22 +65,18 @@ static void plan(struct eng_mac_plan *m)
     const struct pr_ne *n = &m->ne->task->ne;
     uint32_t lanes = m->mac.kernels->lanes, taps = n->kw * n->kh;
 
-    /* Column vectors cost fewer loads, and need neighbouring columns to be neighbouring inputs. */
-    m->wide = n->sx != 1 ||
-              4 * share(m->wout, lanes) < 3 * share(eng_least(m->cout, m->mac.kernels->wide_panel), lanes);
     plan_blocks(m);
-    m->group = m->wide ? power_of_two(m->channels, lanes, m->mac.kernels->wide_panel)
-                       : power_of_two(m->channels, 1, m->mac.kernels->panel);
+    m->group = power_of_two(m->channels, 1, m->mac.kernels->panel);
     m->channels = (uint32_t)pr_round_up(m->channels, m->group);
     m->blocks[0] = eng_ne_blocks(m->wout, m->columns);
     m->blocks[1] = eng_ne_blocks(m->hout, m->rows);
     m->blocks[2] = eng_ne_blocks(m->cout, m->channels);
 
-    m->acc_row = m->wide ? m->columns : pr_round_up(m->columns, lanes);
+    m->acc_row = pr_round_up(m->columns, lanes);
     m->in_rows = (m->rows - 1) * n->sy + n->kh;
     m->in_columns = ((uint32_t)m->acc_row - 1) * n->sx + n->kw;
     m->step = eng_least(m->cin, INPUT_FLOATS_MAX / ((uint64_t)m->in_rows * m->in_columns));
-    m->step = eng_least(m->step, (m->wide ? WIDE_TAPS : PANEL_TAPS) / taps);
+    m->step = eng_least(m->step, PANEL_TAPS / taps);
     m->step = m->step ? m->step : 1;
     m->acc_floats = pr_round_up((uint64_t)m->channels * m->rows * m->acc_row, 16);
     m->in_floats = pr_round_up((uint64_t)m->step * m->in_rows * m->in_columns, 16);
@@ -231,51 +223,6 @@ static void mac_in_columns(const struct eng_mac_plan *m, const struct eng_block 
     }
 }
 
-/* Pixels from x on that use the same columns of the kernel: as many as a kernel takes at once. */
-static uint32_t pixels_alike(const struct eng_mac_plan *m, const struct eng_block *b, uint32_t x,
-                             uint32_t *kx0, uint32_t *kx1)
-{
-    const struct pr_ne *n = &m->ne->task->ne;
-    uint32_t count = m->mac.kernels->pixels, first, end;
-
-    eng_ne_taps_inside(b->x0 + x, n->sx, n->px, n->kw, m->win, kx0, kx1);
-    for (; count > 1; count /= 2) {
-        if (x + count > b->columns)
-            continue;
-        /* Where the first and the last of them agree, all do. */
-        eng_ne_taps_inside(b->x0 + x + count - 1, n->sx, n->px, n->kw, m->win, &first, &end);
-        if (first == *kx0 && end == *kx1)
-            break;
-    }
-    return count;
-}
-
-static void mac_in_channels(const struct eng_mac_plan *m, const struct eng_block *b, uint32_t first)
-{
-    const struct pr_ne *n = &m->ne->task->ne;
-    struct eng_mac call;
-    uint32_t pixels;
-
-    for (uint32_t row = 0; row < b->rows; row++) {
-        if (!row_begin(m, b, b->y0 + row, &call))
-            continue;
-        call.acc = b->acc + ((size_t)first * m->rows + (size_t)row * m->group) * m->columns;
-        call.in_next = n->sx;
-        call.acc_next = m->group;
-        for (uint32_t x = 0; x < b->columns; x += pixels) {
-            struct eng_mac some = call;
-
-            pixels = pixels_alike(m, b, x, &some.kx0, &some.kx1);
-            some.in += (size_t)x * n->sx;
-            some.acc += (size_t)x * m->group;
-            if (some.kx0 == some.kx1)
-                continue;
-            flatten(&some);
-            m->mac.kernels->mac_channels(&some, m->group, pixels);
-        }
-    }
-}
-
 static void finish_columns(const struct eng_mac_plan *m, const struct eng_block *b)
 {
     const struct eng_view *dst = &m->ne->operands.dst;
@@ -295,49 +242,37 @@ static void finish_columns(const struct eng_mac_plan *m, const struct eng_block 
     }
 }
 
-static void finish_channels(const struct eng_mac_plan *m, const struct eng_block *b)
-{
-    const struct eng_view *dst = &m->ne->operands.dst;
-    uint8_t buffer[2 * WIDE_CHANNELS_MAX];
-
-    for (uint32_t c = 0; c < b->channels; c += m->group) {
-        for (uint32_t pixel = 0; pixel < b->rows * b->columns; pixel++) {
-            uint32_t row = pixel / b->columns, x = pixel % b->columns;
-            const float *acc =
-                b->acc + ((size_t)c * m->rows + (size_t)row * m->group) * m->columns + x * m->group;
-            struct eng_line line = {.index = {b->x0 + x, b->y0 + row, 0, b->c0 + c, 0},
-                                    .axis = PR_AXIS_C,
-                                    .n = eng_least(m->group, b->channels - c)};
-            uint8_t *to = eng_view_line_target(dst, &line, buffer);
-
-            m->mac.kernels->finish(acc, b->bias + c, to, line.n, &m->mac.finish);
-            eng_view_line_put(dst, &line, to);
-        }
-    }
-}
-
 static void mac_piece(void *context, size_t piece, unsigned worker)
 {
     const struct eng_mac_plan *m = context;
+    struct eng_panel panel = {.ne = m->ne, .mac = &m->mac, .group = m->group};
     struct eng_block b;
 
     block_begin(m, &b, piece, worker);
-    eng_block_load_bias(m, &b);
+    panel.to = b.panel;
+    panel.fp16 = b.panel_fp16;
+    eng_panel_load_bias(m->ne, &m->mac, b.c0, b.channels, b.bias);
     for (b.cin = 0; b.cin < m->cin; b.cin += b.step) {
         b.step = eng_least(m->step, m->cin - b.cin);
         eng_block_load_input(m, &b);
         for (uint32_t c = 0; c < b.channels; c += m->group) {
-            eng_block_load_panel(m, &b, b.c0 + c, eng_least(m->group, b.channels - c));
-            if (m->wide)
-                mac_in_channels(m, &b, c);
-            else
-                mac_in_columns(m, &b, c);
+            panel.first = b.c0 + c;
+            panel.count = eng_least(m->group, b.channels - c);
+            panel.cin = b.cin;
+            panel.channels = b.step;
+            eng_panel_load(&panel);
+            mac_in_columns(m, &b, c);
         }
     }
-    if (m->wide)
-        finish_channels(m, &b);
-    else
-        finish_columns(m, &b);
+    finish_columns(m, &b);
+}
+
+/* Column vectors need neighbouring columns to be neighbouring inputs, and pay where channels are few. */
+static bool is_for_tiles(const struct eng_mac_plan *m)
+{
+    uint32_t lanes = m->mac.kernels->lanes;
+
+    return m->ne->task->ne.sx != 1 || share(m->wout, lanes) <= share(m->cout, lanes);
 }
 
 int eng_ne_mac_fast(const struct eng_ne *ne)
@@ -354,6 +289,8 @@ int eng_ne_mac_fast(const struct eng_ne *ne)
         .wout = out[PR_AXIS_W],
     };
 
+    if (is_for_tiles(&m))
+        return eng_ne_tiles(ne);
     plan(&m);
     m.memory = eng_scratch_reserve(ne->scratch, m.worker_floats * eng_pool_workers(ne->pool) * sizeof(float));
     if (!m.memory)

@@ -187,6 +187,11 @@ static float function_of(const struct eng_pe_constants *k, float v)
     return v;
 }
 
+float eng_pe_function(float tree, const struct eng_pe_constants *k)
+{
+    return function_of(k, k->final * tree + k->epsilon);
+}
+
 /*
  * y = function(final_scale * tree + epsilon). The lanes are combined pairwise: lane i takes lane i + 8, then
  * i + 4, i + 2, i + 1.
@@ -196,7 +201,7 @@ float eng_pe_reduce_end(float lanes[ENG_LANES], const struct eng_pe_constants *k
     for (unsigned half = ENG_LANES / 2; half > 0; half /= 2)
         for (unsigned lane = 0; lane < half; lane++)
             lanes[lane] = reduce_two(k, lanes[lane], lanes[lane + half]);
-    return function_of(k, k->final * lanes[0] + k->epsilon);
+    return eng_pe_function(lanes[0], k);
 }
 
 /* One tree, chosen: lane w mod 16 takes its elements row by row in the order of D and H. */

@@ -149,6 +149,12 @@ bool eng_view_is_packed(const struct eng_view *view, enum pr_axis axis)
     return view->host && view->stride[axis] == HALF && view->format == PR_FP16 && !is_interleaved(view);
 }
 
+bool eng_view_is_plain(const struct eng_view *view)
+{
+    return view->host && view->format == PR_FP16 && !is_interleaved(view) &&
+           (view->tail - view->tail_begin) % HALF == 0;
+}
+
 /* Gathers the line's elements, unconverted and contiguous. `bytes` is the size of one. */
 static void gather(const struct eng_view *view, const struct eng_line *line, uint32_t bytes, uint8_t *to)
 {

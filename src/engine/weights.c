@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where weights are read. When a plain kernel is opened, its streams are checked to be long enough; any other
- * kernel is expanded then, within its limit.
+ * Where weights are read. When a dense kernel of fp16 values is opened, its streams are checked to be long
+ * enough; any other kernel is expanded then, within its limit.
  */
 #include "engine/weights.h"
 
 #include <errno.h>
 #include <string.h>
 
-static int check_plain(const struct pr_task *task, const struct pr_kernel_bytes *streams,
+/* Every output channel sees all input channels, and every weight is there as it is. */
+static bool is_dense(const struct pr_task *task)
+{
+    const struct pr_ne *n = &task->ne;
+
+    return !n->unicast && !n->ones && !n->sparse && !n->palette && n->kernel_format == PR_FP16 && n->ox == 1;
+}
+
+static int check_dense(const struct pr_task *task, const struct pr_kernel_bytes *streams,
                        struct pr_problem *problem)
 {
     for (uint32_t engine = 0; engine < task->ne.engines; engine++) {
@@ -51,10 +59,29 @@ int eng_weights_open(struct eng_weights *weights, const struct pr_task *task,
                      struct pr_problem *problem)
 {
     memset(weights, 0, sizeof(*weights));
-    if (!pr_kernel_is_plain(task))
+    if (!is_dense(task))
         return expand(weights, task, streams, memory, problem);
     weights->streams = streams;
-    return check_plain(task, streams, problem);
+    return check_dense(task, streams, problem);
+}
+
+bool eng_weights_are_phased(const struct eng_weights *weights, const struct pr_task *task)
+{
+    return weights->streams && (task->ne.sx > 1 || task->ne.sy > 1);
+}
+
+/*
+ * Which row of the plane is that of a tap: for each input channel, rows by phase along H, phase along W, and
+ * step along H and W. Every phase has the positions of the longest one.
+ */
+static uint64_t row_of_tap(const struct pr_task *task, uint64_t tap)
+{
+    const struct pr_ne *n = &task->ne;
+    uint32_t x = (uint32_t)(tap % n->kw), y = (uint32_t)(tap / n->kw % n->kh);
+    uint64_t columns = (n->kw - 1) / n->sx + 1, rows = (n->kh - 1) / n->sy + 1;
+    uint64_t phase = (uint64_t)(y % n->sy) * n->sx + x % n->sx;
+
+    return ((tap / n->kw / n->kh * n->sx * n->sy + phase) * rows + y / n->sy) * columns + x / n->sx;
 }
 
 uint32_t eng_weights_run(const struct eng_weights *weights, const struct pr_task *task, uint32_t group,
@@ -70,6 +97,8 @@ uint32_t eng_weights_run(const struct eng_weights *weights, const struct pr_task
     }
     pr_kernel_place(task, group, column, &place);
     *stride = (size_t)place.lanes * 2;
+    if (eng_weights_are_phased(weights, task))
+        row = row_of_tap(task, row);
     row += task->ne.bias ? 1 : 0;
     *from = weights->streams[place.engine].bytes + place.offset + row * *stride + (uint64_t)place.lane * 2;
     return place.lanes - place.lane < most ? place.lanes - place.lane : most;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernel of a multiply-accumulate task as the datapath reads it: a plain one in place in the streams, any
- * other one expanded.
+ * The kernel of a multiply-accumulate task as the datapath reads it: a dense one of fp16 values in place in
+ * the streams, any other one expanded.
  *
  * A kernel is rows of fp16 values: a row for each input channel that an output channel sees, kernel row and
  * window column, in this order; in a row a column for each output channel and output column of a step.
@@ -13,7 +13,7 @@
 #include "program/kernel.h"
 
 struct eng_weights {
-    const struct pr_kernel_bytes *streams; /* of a plain kernel; NULL for one that was expanded: */
+    const struct pr_kernel_bytes *streams; /* of a dense kernel; NULL for one that was expanded: */
     const uint16_t *values, *bias;         /* as pr_kernel_expand orders them */
 };
 
@@ -27,8 +27,15 @@ int eng_weights_open(struct eng_weights *weights, const struct pr_task *task,
                      struct pr_problem *problem);
 
 /*
+ * With steps wider than one, a kernel that is read in place has its rows by phase of the step: those whose
+ * window column is one step further follow each other, others do not.
+ */
+bool eng_weights_are_phased(const struct eng_weights *weights, const struct pr_task *task);
+
+/*
  * A run: contiguous columns of one group's kernel, from `column` on and at most `most`. Returns how many
- * there are, where the first one's fp16 value of row `row` is, and the distance of rows in bytes.
+ * there are, where the first one's fp16 value of row `row` is, and the distance of rows in bytes
+ * (of a phased kernel: of rows that follow each other).
  */
 uint32_t eng_weights_run(const struct eng_weights *weights, const struct pr_task *task, uint32_t group,
                          uint32_t column, uint32_t most, uint64_t row, const uint8_t **from, size_t *stride);

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A panel is filled run by run: the weights of neighbouring output channels are contiguous in the streams.
+ * Runs that fill vectors are converted to fp32 directly, narrow ones are made contiguous before.
+ */
+#include "engine/ne_panel.h"
+
+#include <string.h>
+
+/* Rows of the kernel at equal distances, and which rows of the panel they become. */
+struct rows {
+    const uint8_t *from;
+    size_t stride; /* bytes */
+    size_t first, step, count;
+};
+
+typedef void take_rows(const struct eng_panel *p, const struct rows *rows, uint32_t column, uint32_t run);
+
+static void convert(const struct eng_panel *p, const struct rows *r, uint32_t column, uint32_t run)
+{
+    float *to = p->to + r->first * p->group + column;
+
+    if (run == p->group && r->stride == 2 * (size_t)run && r->step == 1)
+        p->mac->kernels->to_float(r->from, to, r->count * run, &p->mac->weight);
+    else
+        p->mac->kernels->rows_to_float(r->from, r->stride, to, r->step * p->group, r->count, run,
+                                       &p->mac->weight);
+}
+
+/* Copies rows beside other rows; `run` is a power of two except in the last run. */
+static void copy(const struct eng_panel *p, const struct rows *r, uint32_t column, uint32_t run)
+{
+    size_t to_stride = r->step * p->group * 2;
+    uint8_t *to = p->fp16 + 2 * (r->first * p->group + column);
+    const uint8_t *from = r->from;
+
+    for (size_t left = r->count; left; left--, from += r->stride, to += to_stride) {
+        switch (run) {
+        case 1: memcpy(to, from, 2); break;
+        case 2: memcpy(to, from, 4); break;
+        case 4: memcpy(to, from, 8); break;
+        case 8: memcpy(to, from, 16); break;
+        default: memcpy(to, from, 2 * (size_t)run); break;
+        }
+    }
+}
+
+/*
+ * A run's rows. In a kernel with steps they are in the streams by phase of the step, so those of one kernel
+ * row and phase are a piece; a kernel of one tap has one row of use per input channel.
+ */
+static uint32_t take_run(const struct eng_panel *p, uint32_t column, uint32_t most, take_rows *take)
+{
+    const struct pr_ne *n = &p->ne->task->ne;
+    uint32_t taps = n->kw * n->kh, run = 0;
+    struct rows r = {.step = 1, .count = (size_t)p->channels * taps};
+
+    if (!eng_weights_are_phased(p->ne->weights, p->ne->task) || taps == 1) {
+        run = eng_weights_run(p->ne->weights, p->ne->task, p->ne->group, p->first + column, most,
+                              (uint64_t)p->cin * taps, &r.from, &r.stride);
+        if (eng_weights_are_phased(p->ne->weights, p->ne->task))
+            r.stride *= (size_t)n->sx * n->sy;
+        take(p, &r, column, run);
+        return run;
+    }
+    r.step = n->sx;
+    for (uint32_t row = 0; row < p->channels * n->kh; row++)
+        for (uint32_t x = 0; x < n->sx && x < n->kw; x++) {
+            r.first = (size_t)row * n->kw + x;
+            r.count = (n->kw - 1 - x) / n->sx + 1;
+            run = eng_weights_run(p->ne->weights, p->ne->task, p->ne->group, p->first + column, most,
+                                  (uint64_t)p->cin * taps + r.first, &r.from, &r.stride);
+            take(p, &r, column, run);
+        }
+    return run;
+}
+
+static uint32_t run_length(const struct eng_panel *p, uint32_t column)
+{
+    const uint8_t *from;
+    size_t stride;
+
+    return eng_weights_run(p->ne->weights, p->ne->task, p->ne->group, p->first + column, p->count - column, 0,
+                           &from, &stride);
+}
+
+void eng_panel_load(const struct eng_panel *p)
+{
+    size_t rows = (size_t)p->channels * p->ne->task->ne.kw * p->ne->task->ne.kh;
+    bool direct = p->count == p->group;
+
+    for (uint32_t c = 0; c < p->count && direct; c += run_length(p, c))
+        direct = run_length(p, c) % p->mac->kernels->lanes == 0;
+    if (direct) {
+        for (uint32_t c = 0; c < p->count;)
+            c += take_run(p, c, p->count - c, convert);
+        return;
+    }
+    if (p->count < p->group)
+        memset(p->fp16, 0, rows * p->group * 2);
+    for (uint32_t c = 0; c < p->count;)
+        c += take_run(p, c, p->count - c, copy);
+    p->mac->kernels->to_float(p->fp16, p->to, rows * p->group, &p->mac->weight);
+}
+
+void eng_panel_load_bias(const struct eng_ne *ne, const struct eng_mac_setup *mac, uint32_t first,
+                         uint32_t count, float *to)
+{
+    struct eng_load load = mac->weight;
+    const uint8_t *from;
+    uint32_t run;
+
+    load.scale = 1;
+    for (uint32_t c = 0; c < count; c += run) {
+        run = 1;
+        if (ne->task->ne.bias) {
+            run = eng_weights_bias_run(ne->weights, ne->task, ne->group, first + c, count - c, &from);
+            mac->kernels->to_float(from, to + c, run, &load);
+        } else {
+            to[c] = -0.0f;
+        }
+    }
+}

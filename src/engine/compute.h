@@ -9,6 +9,7 @@
 #ifndef ENGINE_COMPUTE_H
 #define ENGINE_COMPUTE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,6 +43,7 @@ void eng_scratch_free(struct eng_scratch *scratch);
 struct eng_compute {
     enum eng_policy policy;
     enum eng_path path;
+    bool winograd;         /* ENG_M1, fast path: convolutions of 3x3 may use Winograd's algorithm */
     struct eng_pool *pool; /* NULL: the calling thread alone */
     struct eng_scratch scratch;
     struct eng_scratch kernel; /* a kernel that cannot be read in place */

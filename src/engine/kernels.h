@@ -69,6 +69,24 @@ struct eng_mac {
     float ceiling;      /* kernels that do not scale: a partial sum that reaches it becomes infinite */
 };
 
+/*
+ * Winograd's F(2x2, 3x3): a tile is 4x4 inputs and 2x2 outputs. Inputs, weights and sums have 16 transform
+ * elements, each in a plane of its own: [input channel][tile], [input channel][output channel of a group],
+ * [output channel][tile]. All distances are in floats.
+ */
+#define ENG_WINOGRAD_GROUP 16u /* output channels in a plane of weights, a multiple of every `lanes` */
+#define ENG_WINOGRAD_TILES 64u /* maximum number of tiles in a row of a block, a multiple too */
+
+/* The products of one transform element. */
+struct eng_winograd {
+    const float *u, *v; /* weights, inputs */
+    float *m;           /* sums */
+    size_t stride;      /* of rows of v and m */
+    uint32_t vectors;   /* of tiles */
+    uint32_t channels;
+    uint32_t outputs; /* at most ENG_WINOGRAD_GROUP; those after them up to a panel are written too */
+};
+
 struct eng_kernels {
     unsigned lanes;      /* floats in a vector: 4, 8 or 16 */
     unsigned panel;      /* maximum number of output channels in mac_columns, a power of two */
@@ -114,6 +132,34 @@ struct eng_kernels {
      * are `tap` floats apart.
      */
     void (*fold_columns)(float *acc, const float *in, size_t tap, uint32_t taps, size_t n, bool product);
+
+    /* The largest magnitude of n fp16 values, as bits: 0x7c00 is infinity, and a NaN is above it. */
+    uint32_t (*largest)(const uint8_t *fp16, size_t n);
+    /* Of n columns of fp16 values, rows `stride` bytes apart: sums of magnitudes, in the order of rows. */
+    void (*magnitude_sums)(const uint8_t *from, size_t stride, size_t rows, size_t n, float *sums,
+                           const struct eng_load *load);
+    /*
+     * Transforms the weights of a group: for each channel 9 rows of ENG_WINOGRAD_GROUP fp16 values, `stride`
+     * bytes apart.
+     */
+    void (*winograd_weights)(const uint8_t *from, size_t stride, float *to, size_t plane, size_t channels,
+                             const struct eng_load *load);
+    /*
+     * Transforms an input row along W, for tiles that begin at every second column: `before` zeros, n fp16
+     * values, zeros. The result is 4 planes of whole vectors.
+     */
+    void (*winograd_row)(const uint8_t *fp16, size_t before, size_t n, size_t tiles, float *to, size_t plane,
+                         const struct eng_load *load);
+    /* Four such rows along H: writes whole vectors of 16 planes. */
+    void (*winograd_tiles)(const float *const rows[4], size_t plane, size_t tiles, float *to,
+                           size_t to_plane);
+    void (*winograd_products)(const struct eng_winograd *winograd);
+    /*
+     * Transforms the sums of a row of tiles back, finishes them and stores two output rows of n columns; a
+     * row whose address is NULL is left out. Reads whole vectors of m.
+     */
+    void (*winograd_outputs)(const float *m, size_t plane, size_t columns, uint8_t *const y[2],
+                             const struct eng_finish *finish);
 };
 
 #define ENG_SCALE_INPUT  0x1p112f

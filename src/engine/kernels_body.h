@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inner loops, for one instruction set. The including file has defined the vector type and its functions,
- * TARGET, INLINE, KERNELS, LANES, PANEL, COLUMNS, WIDE_VECTORS, PIXELS and SCALED; this file ends with the
+ * TARGET, INLINE, KERNELS, LANES, PANEL, COLUMNS, WIDE_VECTORS, PIXELS, SCALED, WINOGRAD_PANEL and WINOGRAD_COLUMNS; this file ends with the
  * table of the set. It is included once per instruction set and so has no guard.
  */
 
@@ -94,6 +94,7 @@ TARGET static bool all_finite(const float *floats, size_t n)
 #include "engine/kernels_table.h"
 #include "engine/kernels_finish.h"
 #include "engine/kernels_mac.h"
+#include "engine/kernels_winograd.h"
 
 const struct eng_kernels KERNELS = {
     .lanes = LANES,
@@ -112,4 +113,11 @@ const struct eng_kernels KERNELS = {
     .mac_columns = mac_columns,
     .mac_channels = mac_channels,
     .fold_columns = fold_columns,
+    .largest = largest,
+    .magnitude_sums = magnitude_sums,
+    .winograd_weights = winograd_weights,
+    .winograd_row = winograd_row,
+    .winograd_tiles = winograd_tiles,
+    .winograd_products = winograd_products,
+    .winograd_outputs = winograd_outputs,
 };

@@ -21,6 +21,10 @@
 #define PIXELS       4
 #define SCALED       1
 
+/* Output channels and vectors of tiles in the registers of winograd_products. */
+#define WINOGRAD_PANEL   8
+#define WINOGRAD_COLUMNS 3
+
 typedef float32x4_t vec;
 
 INLINE vec vec_set(float value)
@@ -68,6 +72,45 @@ INLINE vec vec_mac(vec sum, vec x, vec weight, vec ceiling)
 {
     (void)ceiling;
     return vfmaq_f32(sum, x, weight);
+}
+
+INLINE vec vec_sub(vec a, vec b)
+{
+    return vsubq_f32(a, b);
+}
+
+INLINE vec vec_fma(vec sum, vec x, vec weight)
+{
+    return vfmaq_f32(sum, x, weight);
+}
+
+/* 2 * LANES floats: those at even places and those at odd ones. */
+INLINE void vec_unzip(const float *from, vec *even, vec *odd)
+{
+    vec a = vec_load(from), b = vec_load(from + LANES);
+
+    *even = vuzp1q_f32(a, b);
+    *odd = vuzp2q_f32(a, b);
+}
+
+/* The way back. */
+INLINE void vec_zip(vec even, vec odd, vec *first_half, vec *second_half)
+{
+    *first_half = vzip1q_f32(even, odd);
+    *second_half = vzip2q_f32(even, odd);
+}
+
+/* Of 2 * LANES fp16 values, lane by lane: the larger magnitude, as bits. */
+INLINE vec vec_largest_fp16(vec most, const uint8_t *fp16)
+{
+    uint16x8_t bits = vandq_u16(vreinterpretq_u16_u8(vld1q_u8(fp16)), vdupq_n_u16(0x7fff));
+
+    return vreinterpretq_f32_u16(vmaxq_u16(vreinterpretq_u16_f32(most), bits));
+}
+
+INLINE void vec_store_bits(uint16_t *to, vec v)
+{
+    vst1q_u16(to, vreinterpretq_u16_f32(v));
 }
 
 INLINE vec vec_max(vec a, vec b)

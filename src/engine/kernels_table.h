@@ -4,11 +4,6 @@
  * table.c, on all lanes; a lane also computes the branches that it does not need, and does not select them.
  */
 
-INLINE vec vec_sub(vec a, vec b)
-{
-    return vec_add(a, vec_mul(b, vec_set(-1)));
-}
-
 INLINE vec table_between(const struct eng_table *t, vec x)
 {
     vec last = vec_set(ENG_TABLE_KNOTS - 1);

@@ -72,19 +72,43 @@ struct eng_mac {
 /*
  * Winograd's F(2x2, 3x3): a tile is 4x4 inputs and 2x2 outputs. Inputs, weights and sums have 16 transform
  * elements, each in a plane of its own: [input channel][tile], [input channel][output channel of a group],
- * [output channel][tile]. All distances are in floats.
+ * [output channel][tile]. The tiles of a block are numbered row by row. Inputs and weights are finite, and
+ * their denormals are 0. Distances are in floats, those of fp16 rows in bytes.
  */
 #define ENG_WINOGRAD_GROUP 16u /* output channels in a plane of weights, a multiple of every `lanes` */
 #define ENG_WINOGRAD_TILES 64u /* maximum number of tiles in a row of a block, a multiple too */
 
-/* The products of one transform element. */
+/* One channel of a block's input; writes whole vectors for each row of tiles, in rising order. */
+struct eng_winograd_input {
+    const uint8_t *fp16;
+    size_t stride;
+    uint32_t above, lines; /* rows of zeros before the input's rows, input rows; then zeros again */
+    uint32_t before, n;    /* the same along W */
+    bool relu;
+    uint32_t columns, rows; /* tiles */
+    float *to;
+    size_t plane;
+};
+
+/* The products of a block for a group of output channels. */
 struct eng_winograd {
     const float *u, *v; /* weights, inputs */
     float *m;           /* sums */
-    size_t stride;      /* of rows of v and m */
-    uint32_t vectors;   /* of tiles */
+    size_t u_plane, v_plane, m_plane;
+    size_t stride; /* of rows of v and m, which have room for whole vectors */
+    uint32_t tiles;
     uint32_t channels;
-    uint32_t outputs; /* at most ENG_WINOGRAD_GROUP; those after them up to a panel are written too */
+    uint32_t outputs; /* at most ENG_WINOGRAD_GROUP; the others may be written too */
+};
+
+/* One channel of a block's output. Reads whole vectors of sums. */
+struct eng_winograd_output {
+    const float *m;
+    size_t plane;
+    uint32_t columns, rows; /* elements, not tiles */
+    uint8_t *fp16;
+    size_t stride;
+    const struct eng_finish *finish;
 };
 
 struct eng_kernels {
@@ -133,8 +157,11 @@ struct eng_kernels {
      */
     void (*fold_columns)(float *acc, const float *in, size_t tap, uint32_t taps, size_t n, bool product);
 
-    /* The largest magnitude of n fp16 values, as bits: 0x7c00 is infinity, and a NaN is above it. */
-    uint32_t (*largest)(const uint8_t *fp16, size_t n);
+    /*
+     * The largest magnitude in rows of n fp16 values, `stride` bytes apart, as bits: 0x7c00 is infinity, and
+     * a NaN is above it.
+     */
+    uint32_t (*largest)(const uint8_t *fp16, size_t stride, size_t rows, size_t n);
     /* Of n columns of fp16 values, rows `stride` bytes apart: sums of magnitudes, in the order of rows. */
     void (*magnitude_sums)(const uint8_t *from, size_t stride, size_t rows, size_t n, float *sums,
                            const struct eng_load *load);
@@ -142,24 +169,10 @@ struct eng_kernels {
      * Transforms the weights of a group: for each channel 9 rows of ENG_WINOGRAD_GROUP fp16 values, `stride`
      * bytes apart.
      */
-    void (*winograd_weights)(const uint8_t *from, size_t stride, float *to, size_t plane, size_t channels,
-                             const struct eng_load *load);
-    /*
-     * Transforms an input row along W, for tiles that begin at every second column: `before` zeros, n fp16
-     * values, zeros. The result is 4 planes of whole vectors.
-     */
-    void (*winograd_row)(const uint8_t *fp16, size_t before, size_t n, size_t tiles, float *to, size_t plane,
-                         const struct eng_load *load);
-    /* Four such rows along H: writes whole vectors of 16 planes. */
-    void (*winograd_tiles)(const float *const rows[4], size_t plane, size_t tiles, float *to,
-                           size_t to_plane);
+    void (*winograd_weights)(const uint8_t *from, size_t stride, float *to, size_t plane, size_t channels);
+    void (*winograd_input)(const struct eng_winograd_input *in);
     void (*winograd_products)(const struct eng_winograd *winograd);
-    /*
-     * Transforms the sums of a row of tiles back, finishes them and stores two output rows of n columns; a
-     * row whose address is NULL is left out. Reads whole vectors of m.
-     */
-    void (*winograd_outputs)(const float *m, size_t plane, size_t columns, uint8_t *const y[2],
-                             const struct eng_finish *finish);
+    void (*winograd_output)(const struct eng_winograd_output *out);
 };
 
 #define ENG_SCALE_INPUT  0x1p112f

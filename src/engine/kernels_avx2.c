@@ -116,6 +116,14 @@ INLINE vec vec_largest_fp16(vec most, const uint8_t *fp16)
     return _mm256_castsi256_ps(_mm256_max_epu16(_mm256_castps_si256(most), bits));
 }
 
+INLINE vec vec_largest_fp16_part(vec most, const uint8_t *fp16, size_t n)
+{
+    uint8_t part[4 * LANES] = {0};
+
+    __builtin_memcpy(part, fp16, 2 * n);
+    return vec_largest_fp16(most, part);
+}
+
 INLINE void vec_store_bits(uint16_t *to, vec v)
 {
     _mm256_storeu_si256((void *)to, _mm256_castps_si256(v));

@@ -110,6 +110,14 @@ INLINE vec vec_largest_fp16(vec most, const uint8_t *fp16)
     return _mm512_castsi512_ps(_mm512_max_epu16(_mm512_castps_si512(most), bits));
 }
 
+INLINE vec vec_largest_fp16_part(vec most, const uint8_t *fp16, size_t n)
+{
+    __m512i bits = _mm512_maskz_loadu_epi16((__mmask32)((1ull << n) - 1), fp16);
+
+    bits = _mm512_and_si512(bits, _mm512_set1_epi16(0x7fff));
+    return _mm512_castsi512_ps(_mm512_max_epu16(_mm512_castps_si512(most), bits));
+}
+
 INLINE void vec_store_bits(uint16_t *to, vec v)
 {
     _mm512_storeu_si512(to, _mm512_castps_si512(v));

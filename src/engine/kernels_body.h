@@ -116,8 +116,7 @@ const struct eng_kernels KERNELS = {
     .largest = largest,
     .magnitude_sums = magnitude_sums,
     .winograd_weights = winograd_weights,
-    .winograd_row = winograd_row,
-    .winograd_tiles = winograd_tiles,
+    .winograd_input = winograd_input,
     .winograd_products = winograd_products,
-    .winograd_outputs = winograd_outputs,
+    .winograd_output = winograd_output,
 };

@@ -108,6 +108,14 @@ INLINE vec vec_largest_fp16(vec most, const uint8_t *fp16)
     return vreinterpretq_f32_u16(vmaxq_u16(vreinterpretq_u16_f32(most), bits));
 }
 
+INLINE vec vec_largest_fp16_part(vec most, const uint8_t *fp16, size_t n)
+{
+    uint8_t part[4 * LANES] = {0};
+
+    memcpy(part, fp16, 2 * n);
+    return vec_largest_fp16(most, part);
+}
+
 INLINE void vec_store_bits(uint16_t *to, vec v)
 {
     vst1q_u16(to, vreinterpretq_u16_f32(v));

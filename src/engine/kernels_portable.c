@@ -139,6 +139,14 @@ INLINE vec vec_largest_fp16(vec most, const uint8_t *fp16)
     return most;
 }
 
+INLINE vec vec_largest_fp16_part(vec most, const uint8_t *fp16, size_t n)
+{
+    uint8_t part[4 * LANES] = {0};
+
+    memcpy(part, fp16, 2 * n);
+    return vec_largest_fp16(most, part);
+}
+
 INLINE void vec_store_bits(uint16_t *to, vec v)
 {
     memcpy(to, &v, sizeof(v));

@@ -31,13 +31,12 @@ enum {
 struct plan {
     const struct eng_ne *ne;
     const struct eng_kernels *kernels;
-    struct eng_load input, weight;
+    struct eng_load weight;
     uint32_t cin, hin, win, cout, hout, wout;
     uint32_t groups;             /* of output channels */
     uint32_t tiles[2], block[2]; /* along W and H: of the output, of a block */
     uint32_t blocks[2];
-    uint32_t stride;     /* of rows of tiles, in floats */
-    uint32_t row_stride; /* of one row of a block's tiles */
+    uint32_t stride; /* of rows of tiles, in floats */
     size_t u_plane, v_plane, m_plane;
     size_t u_floats, v_floats, m_floats, row_floats, worker_floats;
     bool whole; /* the weights are transformed before the blocks */
@@ -71,15 +70,15 @@ static void plan_memory(struct plan *p)
 {
     uint32_t lanes = p->kernels->lanes;
 
-    p->row_stride = (uint32_t)pr_round_up(p->block[0], lanes);
-    p->stride = (uint32_t)pr_round_up((p->block[1] - 1) * p->block[0] + p->row_stride, lanes);
+    p->stride = (p->block[1] - 1) * p->block[0] + (uint32_t)pr_round_up(p->block[0], lanes);
+    p->stride = (uint32_t)pr_round_up(p->stride, ENG_LANES);
     p->u_plane = (size_t)p->cin * GROUP + PLANE_GAP;
     p->v_plane = (size_t)p->cin * p->stride + PLANE_GAP;
     p->m_plane = (size_t)GROUP * p->stride + PLANE_GAP;
     p->u_floats = ELEMENTS * p->u_plane;
     p->v_floats = ELEMENTS * p->v_plane;
     p->m_floats = ELEMENTS * p->m_plane;
-    p->row_floats = (size_t)4 * 4 * p->row_stride;
+    p->row_floats = pr_round_up((size_t)(2 * p->block[0] + 2) * (2 * p->block[1] + 2) / 2, PLANE_GAP);
     p->apart = p->blocks[0] * p->blocks[1] >= APART;
     p->whole = p->blocks[0] * p->blocks[1] > 1 && p->groups * p->u_floats <= WEIGHT_FLOATS;
     p->worker_floats =
@@ -136,7 +135,7 @@ static void transform_weights(const struct plan *p, uint32_t group, float *u)
         size_t stride;
         const uint8_t *from = weights_at(p, group, c, channels, gathered, &stride);
 
-        p->kernels->winograd_weights(from, stride, u + (size_t)c * GROUP, p->u_plane, channels, &p->weight);
+        p->kernels->winograd_weights(from, stride, u + (size_t)c * GROUP, p->u_plane, channels);
     }
 }
 
@@ -148,44 +147,56 @@ static void weights_piece(void *context, size_t piece, unsigned worker)
     transform_weights(p, (uint32_t)piece, p->u + piece * p->u_floats);
 }
 
-/* One input row of a block, transformed along W. */
-static void transform_row(const struct plan *p, const struct block *b, uint32_t channel, int64_t y, float *to)
+/* Rows or columns of zeros before those of the input that `count` from `at` on have, and the latter. */
+static void part_inside(int64_t at, uint32_t count, uint32_t extent, uint32_t *before, uint32_t *inside)
 {
-    int64_t x = (int64_t)b->x * 2 - p->ne->task->ne.px, columns = (int64_t)b->columns * 2 + 2;
-    int64_t first = x < 0 ? (-x < columns ? -x : columns) : 0;
-    int64_t end = p->win - x < columns ? p->win - x : columns;
-    struct eng_line line = {.axis = PR_AXIS_W};
-    uint8_t buffer[ENG_LINE_BYTES];
-    const uint8_t *from = buffer;
+    int64_t end = extent - at < count ? extent - at : count;
 
-    if (y >= 0 && y < p->hin && end > first) {
-        line.n = (uint32_t)(end - first);
-        line.index[PR_AXIS_W] = (uint32_t)(x + first);
-        line.index[PR_AXIS_H] = (uint32_t)y;
-        line.index[PR_AXIS_C] = channel;
-        from = eng_view_line(&p->ne->operands.src[0], &line, buffer);
-    }
-    p->kernels->winograd_row(from, (size_t)first, line.n, b->columns, to, p->row_stride, &p->input);
+    *before = at < 0 ? eng_least((uint64_t)-at, count) : 0;
+    *inside = end > *before ? (uint32_t)end - *before : 0;
 }
 
-/* One input channel of a block. Two rows of four are those of the row of tiles before. */
-static void transform_channel(const struct plan *p, const struct block *b, uint32_t channel, float *rows)
+/* Input rows in place, or gathered. */
+static const uint8_t *rows_at(const struct plan *p, struct eng_line line, uint32_t rows, uint8_t *gathered,
+                              size_t *stride)
 {
-    int64_t y = (int64_t)b->y * 2 - p->ne->task->ne.py;
-    float *to = b->v + (size_t)channel * p->stride;
+    const struct eng_view *src = &p->ne->operands.src[0];
 
-    for (uint32_t row = 0; row < b->rows; row++, to += b->columns) {
-        const float *four[4];
+    if (eng_view_is_packed(src, PR_AXIS_W)) {
+        *stride = src->stride[PR_AXIS_H];
+        return eng_view_line(src, &line, NULL);
+    }
+    *stride = (size_t)line.n * 2;
+    for (uint32_t i = 0; i < rows; i++, line.index[PR_AXIS_H]++)
+        eng_view_line(src, &line, gathered + i * *stride);
+    return gathered;
+}
 
-        for (uint32_t i = 0; i < 4; i++) {
-            uint32_t at = 2 * row + i;
-            float *line = rows + (size_t)(at % 4) * 4 * p->row_stride;
+static void transform_input(const struct plan *p, const struct block *b, uint32_t first, uint32_t end,
+                            uint8_t *gathered)
+{
+    int64_t x = (int64_t)b->x * 2 - p->ne->task->ne.px, y = (int64_t)b->y * 2 - p->ne->task->ne.py;
+    struct eng_line line = {.axis = PR_AXIS_W};
+    struct eng_winograd_input in = {
+        .relu = p->ne->operands.src[0].relu,
+        .columns = b->columns,
+        .rows = b->rows,
+        .plane = p->v_plane,
+    };
 
-            if (row == 0 || i >= 2)
-                transform_row(p, b, channel, y + at, line);
-            four[i] = line;
-        }
-        p->kernels->winograd_tiles(four, p->row_stride, b->columns, to, p->v_plane);
+    part_inside(x, b->columns * 2 + 2, p->win, &in.before, &in.n);
+    part_inside(y, b->rows * 2 + 2, p->hin, &in.above, &in.lines);
+    line.n = in.n;
+    line.index[PR_AXIS_W] = in.n ? (uint32_t)(x + in.before) : 0;
+    line.index[PR_AXIS_H] = in.lines ? (uint32_t)(y + in.above) : 0;
+    for (uint32_t c = first; c < end; c++) {
+        line.index[PR_AXIS_C] = c;
+        in.to = b->v + (size_t)c * p->stride;
+        if (in.n && in.lines)
+            in.fp16 = rows_at(p, line, in.lines, gathered, &in.stride);
+        else
+            in.lines = 0;
+        p->kernels->winograd_input(&in);
     }
 }
 
@@ -207,49 +218,54 @@ static void load_bias(const struct plan *p, uint32_t first, uint32_t count, floa
     }
 }
 
-/* One row of tiles of one output channel. */
-static void store_rows(const struct plan *p, const struct block *b, uint32_t channel, uint32_t row,
-                       const float *m, const struct eng_finish *finish)
+/* Where the rows of an output channel are written: in place, or gathered until rows_put. */
+static void store_channel(const struct plan *p, const struct block *b, struct eng_winograd_output *out,
+                          uint32_t channel, uint8_t *gathered)
 {
     const struct eng_view *dst = &p->ne->operands.dst;
-    struct eng_line line[2] = {0};
-    uint8_t buffer[2][2 * 2 * ENG_WINOGRAD_TILES], *y[2] = {0};
-    uint32_t columns = eng_least(b->columns * 2, p->wout - b->x * 2);
+    struct eng_line line = {.index = {b->x * 2, b->y * 2, 0, channel, 0}, .n = out->columns};
+    bool packed = eng_view_is_packed(dst, PR_AXIS_W);
 
-    for (uint32_t i = 0; i < eng_least(2, p->hout - (b->y + row) * 2); i++) {
-        line[i] = (struct eng_line){.index = {b->x * 2, (b->y + row) * 2 + i, 0, channel, 0}, .n = columns};
-        y[i] = eng_view_line_target(dst, &line[i], buffer[i]);
-    }
-    p->kernels->winograd_outputs(m, p->m_plane, columns, y, finish);
-    for (uint32_t i = 0; i < 2 && y[i]; i++)
-        eng_view_line_put(dst, &line[i], y[i]);
+    out->fp16 = packed ? eng_view_line_target(dst, &line, NULL) : gathered;
+    out->stride = packed ? dst->stride[PR_AXIS_H] : (size_t)out->columns * 2;
+    p->kernels->winograd_output(out);
+    if (packed && !dst->tail)
+        return;
+    for (uint32_t i = 0; i < out->rows; i++, line.index[PR_AXIS_H]++)
+        eng_view_line_put(dst, &line, out->fp16 + i * out->stride);
 }
 
 static void compute_group(const struct plan *p, const struct block *b, uint32_t group, const float *u,
-                          float *m)
+                          float *m, uint8_t *gathered)
 {
     uint32_t first = group * GROUP, count = eng_least(GROUP, p->cout - first);
     struct eng_finish finish = p->ne->finish;
+    struct eng_winograd call = {
+        .u = u,
+        .v = b->v,
+        .m = m,
+        .u_plane = p->u_plane,
+        .v_plane = p->v_plane,
+        .m_plane = p->m_plane,
+        .stride = p->stride,
+        .tiles = b->rows * b->columns,
+        .channels = p->cin,
+        .outputs = count,
+    };
+    struct eng_winograd_output out = {
+        .plane = p->m_plane,
+        .columns = eng_least(b->columns * 2, p->wout - b->x * 2),
+        .rows = eng_least(b->rows * 2, p->hout - b->y * 2),
+        .finish = &finish,
+    };
     float bias[GROUP];
 
-    for (size_t k = 0; k < ELEMENTS; k++) {
-        struct eng_winograd call = {
-            .u = u + k * p->u_plane,
-            .v = b->v + k * p->v_plane,
-            .m = m + k * p->m_plane,
-            .stride = p->stride,
-            .vectors = eng_ne_blocks(b->rows * b->columns, p->kernels->lanes),
-            .channels = p->cin,
-            .outputs = count,
-        };
-
-        p->kernels->winograd_products(&call);
-    }
+    p->kernels->winograd_products(&call);
     load_bias(p, first, count, bias);
     for (uint32_t c = 0; c < count; c++) {
         finish.bias = bias[c];
-        for (uint32_t row = 0; row < b->rows; row++)
-            store_rows(p, b, first + c, row, m + (size_t)c * p->stride + (size_t)row * b->columns, &finish);
+        out.m = m + (size_t)c * p->stride;
+        store_channel(p, b, &out, first + c, gathered);
     }
 }
 
@@ -264,32 +280,40 @@ static struct block block_of(const struct plan *p, size_t index, float *v)
     return b;
 }
 
-/* A worker's memory: sums, rows, weights, inputs, the last two where they are not shared. */
+/* A worker's memory: sums, gathered rows, weights and inputs, the last two where they are not shared. */
 static float *worker_memory(const struct plan *p, unsigned worker)
 {
     return p->workers + worker * p->worker_floats;
 }
 
+static uint8_t *worker_rows(const struct plan *p, unsigned worker)
+{
+    return (uint8_t *)(worker_memory(p, worker) + p->m_floats);
+}
+
+static float *worker_weights(const struct plan *p, unsigned worker)
+{
+    return worker_memory(p, worker) + p->m_floats + p->row_floats;
+}
+
 static void compute_groups(const struct plan *p, const struct block *b, uint32_t first, uint32_t end,
                            unsigned worker)
 {
-    float *m = worker_memory(p, worker), *own = m + p->m_floats + p->row_floats;
-
     for (uint32_t group = first; group < end; group++) {
+        float *u = p->whole ? p->u + group * p->u_floats : worker_weights(p, worker);
+
         if (!p->whole)
-            transform_weights(p, group, own);
-        compute_group(p, b, group, p->whole ? p->u + group * p->u_floats : own, m);
+            transform_weights(p, group, u);
+        compute_group(p, b, group, u, worker_memory(p, worker), worker_rows(p, worker));
     }
 }
 
 static void block_piece(void *context, size_t piece, unsigned worker)
 {
     const struct plan *p = context;
-    float *rows = worker_memory(p, worker) + p->m_floats;
-    struct block b = block_of(p, piece, rows + p->row_floats + (p->whole ? 0 : p->u_floats));
+    struct block b = block_of(p, piece, worker_weights(p, worker) + (p->whole ? 0 : p->u_floats));
 
-    for (uint32_t c = 0; c < p->cin; c++)
-        transform_channel(p, &b, c, rows);
+    transform_input(p, &b, 0, p->cin, worker_rows(p, worker));
     compute_groups(p, &b, 0, p->groups, worker);
 }
 
@@ -304,8 +328,8 @@ static void channels_piece(void *context, size_t piece, unsigned worker)
     const struct shared *s = context;
     uint32_t first = (uint32_t)piece * PIECE_CHANNELS;
 
-    for (uint32_t c = first; c < eng_least(first + PIECE_CHANNELS, s->plan->cin); c++)
-        transform_channel(s->plan, &s->block, c, worker_memory(s->plan, worker) + s->plan->m_floats);
+    transform_input(s->plan, &s->block, first, eng_least(first + PIECE_CHANNELS, s->plan->cin),
+                    worker_rows(s->plan, worker));
 }
 
 static void group_piece(void *context, size_t piece, unsigned worker)
@@ -330,7 +354,6 @@ int eng_ne_winograd(const struct eng_ne *ne)
     struct plan p = {
         .ne = ne,
         .kernels = eng_kernels_get(),
-        .input = {.rules = rules, .relu = ne->operands.src[0].relu, .scale = 1},
         .weight = {.rules = rules, .scale = 1},
         .cin = in[PR_AXIS_C],
         .hin = in[PR_AXIS_H],

@@ -33,40 +33,61 @@ static bool has_form(const struct eng_ne *ne)
     return (uint64_t)(out[PR_AXIS_W] / 2) * (out[PR_AXIS_H] / 2) >= TILES_MIN;
 }
 
-/* The largest magnitude of the input; infinite when an element is not finite. */
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* What bits of a magnitude are; infinite when that is not finite. */
+static double magnitude_of(uint32_t bits)
+{
+    return bits >= ENG_HALF_INFINITY ? INFINITY : (double)eng_half_to_float((uint16_t)bits);
+}
+
+static uint32_t largest_in_lines(const struct eng_view *src, struct eng_line line)
+{
+    uint32_t most = 0, width = src->extent[PR_AXIS_W];
+    uint8_t buffer[ENG_LINE_BYTES];
+
+    for (uint32_t x = 0; x < width; x += ENG_LINE_MAX) {
+        line.index[PR_AXIS_W] = x;
+        line.n = eng_least(ENG_LINE_MAX, width - x);
+        most = larger(most, eng_kernels_get()->largest(eng_view_line(src, &line, buffer), 0, 1, line.n));
+    }
+    return most;
+}
+
 static double largest_input(const struct eng_ne *ne)
 {
     const struct eng_kernels *kernels = eng_kernels_get();
     const struct eng_view *src = &ne->operands.src[0];
-    uint32_t most = 0, all = src->extent[PR_AXIS_W];
-    uint8_t buffer[ENG_LINE_BYTES];
+    uint32_t most = 0, height = src->extent[PR_AXIS_H];
+    bool packed = eng_view_is_packed(src, PR_AXIS_W);
 
-    for (uint32_t c = 0; c < src->extent[PR_AXIS_C]; c++)
-        for (uint32_t y = 0; y < src->extent[PR_AXIS_H]; y++)
-            for (uint32_t x = 0; x < all; x += ENG_LINE_MAX) {
-                struct eng_line line = {.index = {x, y, 0, c, 0}, .n = eng_least(ENG_LINE_MAX, all - x)};
-                uint32_t found = kernels->largest(eng_view_line(src, &line, buffer), line.n);
+    for (uint32_t c = 0; c < src->extent[PR_AXIS_C]; c++) {
+        struct eng_line line = {.index = {0, 0, 0, c, 0}};
 
-                most = found > most ? found : most;
-            }
-    return most >= ENG_HALF_INFINITY ? INFINITY : eng_half_to_float((uint16_t)most);
+        if (packed)
+            most = larger(most, kernels->largest(eng_view_line(src, &line, NULL), src->stride[PR_AXIS_H],
+                                                 height, src->extent[PR_AXIS_W]));
+        for (; !packed && line.index[PR_AXIS_H] < height; line.index[PR_AXIS_H]++)
+            most = larger(most, largest_in_lines(src, line));
+    }
+    return magnitude_of(most);
 }
 
 static double largest_weight(const struct eng_ne *ne)
 {
-    const struct eng_kernels *kernels = eng_kernels_get();
     uint32_t most = 0, cout = ne->operands.dst.extent[PR_AXIS_C], run;
     size_t rows = (size_t)ne->operands.src[0].extent[PR_AXIS_C] * TAPS, stride;
     const uint8_t *from;
 
-    /* A run that begins at lane 0 has all lanes of its rows, which then are contiguous. */
     for (uint32_t c = 0; c < cout; c += run) {
         run = eng_weights_run(ne->weights, ne->task, ne->group, c, cout - c, 0, &from, &stride);
-        uint32_t found = kernels->largest(from, rows * stride / 2);
-
-        most = found > most ? found : most;
+        most = larger(most, stride == 2 * (size_t)run ? eng_kernels_get()->largest(from, 0, 1, rows * run)
+                                                      : eng_kernels_get()->largest(from, stride, rows, run));
     }
-    return most >= ENG_HALF_INFINITY ? INFINITY : eng_half_to_float((uint16_t)most);
+    return magnitude_of(most);
 }
 
 /* The largest sum of an output channel's weights, in magnitude. */
@@ -98,11 +119,9 @@ static double largest_bias(const struct eng_ne *ne)
         return 0;
     for (uint32_t c = 0; c < cout; c += run) {
         run = eng_weights_bias_run(ne->weights, ne->task, ne->group, c, cout - c, &from);
-        uint32_t found = eng_kernels_get()->largest(from, run);
-
-        most = found > most ? found : most;
+        most = larger(most, eng_kernels_get()->largest(from, 0, 1, run));
     }
-    return most >= ENG_HALF_INFINITY ? INFINITY : eng_half_to_float((uint16_t)most);
+    return magnitude_of(most);
 }
 
 /* Whether sums up to this one, and the results made from them, stay below the ceiling. */

@@ -78,7 +78,7 @@ struct eng_mac {
 #define ENG_WINOGRAD_GROUP 16u /* output channels in a plane of weights, a multiple of every `lanes` */
 #define ENG_WINOGRAD_TILES 64u /* maximum number of tiles in a row of a block, a multiple too */
 
-/* One channel of a block's input; writes whole vectors for each row of tiles, in rising order. */
+/* One channel of a block's input. */
 struct eng_winograd_input {
     const uint8_t *fp16;
     size_t stride;
@@ -95,7 +95,7 @@ struct eng_winograd {
     const float *u, *v; /* weights, inputs */
     float *m;           /* sums */
     size_t u_plane, v_plane, m_plane;
-    size_t stride; /* of rows of v and m, which have room for whole vectors */
+    size_t v_stride, m_stride; /* of rows; those of m have room for whole vectors */
     uint32_t tiles;
     uint32_t channels;
     uint32_t outputs; /* at most ENG_WINOGRAD_GROUP; the others may be written too */

@@ -24,6 +24,7 @@
 /* Output channels and vectors of tiles in the registers of winograd_products. */
 #define WINOGRAD_PANEL   8
 #define WINOGRAD_COLUMNS 3
+#define WINOGRAD_FEW     4 /* tiles that are not worth a vector of them */
 
 typedef __m512 vec;
 

@@ -26,6 +26,7 @@
 /* Output channels and vectors of tiles in the registers of winograd_products. */
 #define WINOGRAD_PANEL   4
 #define WINOGRAD_COLUMNS 2
+#define WINOGRAD_FEW     2 /* tiles that are not worth a vector of them */
 
 typedef float vec __attribute__((vector_size(16)));
 typedef int32_t mask __attribute__((vector_size(16)));

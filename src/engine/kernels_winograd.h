@@ -90,45 +90,84 @@ INLINE void winograd_input_line(vec out[4], vec d0, vec d1, vec d2, vec d3)
     out[3] = vec_sub(d1, d3);
 }
 
-enum { WINOGRAD_ROW = 4 * ENG_WINOGRAD_TILES };
+/*
+ * Rows pass through two rings of four: as floats between zeros, and transformed along W. The numbers of the
+ * input's rows begin at in->above.
+ */
+struct winograd_rows {
+    float floats[4][2 * ENG_WINOGRAD_TILES + 2 + 2 * ENG_LANES];
+    float lines[4][4][ENG_WINOGRAD_TILES];
+};
 
-/* An input row that is zeros except for n values, transformed along W into four rows of tiles. */
-INLINE void winograd_row(const struct eng_winograd_input *in, const uint8_t *fp16, float *row, float *to,
-                         bool relu)
+INLINE bool winograd_is_inside(const struct eng_winograd_input *in, uint32_t row)
+{
+    return row >= in->above && row - in->above < in->lines;
+}
+
+INLINE void winograd_convert(const struct eng_winograd_input *in, struct winograd_rows *rows, uint32_t row,
+                             bool relu)
 {
     const struct eng_load load = {.rules = ENG_RULE_NO_DENORMALS, .relu = relu, .scale = 1};
-    float *at = row + in->before;
+    const uint8_t *from = in->fp16 + (row - in->above) * in->stride;
+    float *to = rows->floats[row % 4] + in->before;
     size_t i = 0;
 
     for (; i + LANES <= in->n; i += LANES)
-        vec_store(at + i, vec_from_fp16(fp16 + 2 * i, &load));
+        vec_store(to + i, vec_from_fp16(from + 2 * i, &load));
     if (i < in->n)
-        vec_store_part(at + i, vec_from_fp16_part(fp16 + 2 * i, in->n - i, &load), in->n - i);
+        vec_store_part(to + i, vec_from_fp16_part(from + 2 * i, in->n - i, &load), in->n - i);
+}
+
+INLINE void winograd_line(const struct eng_winograd_input *in, struct winograd_rows *rows, uint32_t row)
+{
+    const float *from = rows->floats[row % 4];
+
     for (size_t t = 0; t < in->columns; t += LANES) {
         vec d[4], out[4];
 
-        vec_unzip(row + 2 * t, &d[0], &d[1]);
-        vec_unzip(row + 2 * t + 2, &d[2], &d[3]);
+        vec_unzip(from + 2 * t, &d[0], &d[1]);
+        vec_unzip(from + 2 * t + 2, &d[2], &d[3]);
         winograd_input_line(out, d[0], d[1], d[2], d[3]);
         UNROLL
         for (unsigned x = 0; x < 4; x++)
-            vec_store(to + x * ENG_WINOGRAD_TILES + t, out[x]);
+            vec_store(rows->lines[row % 4][x] + t, out[x]);
     }
 }
 
-INLINE void winograd_tiles(const struct eng_winograd_input *in, float *const rows[4], float *to)
+/*
+ * A row is converted two rows before it is transformed, so that the loads there, which do not match the
+ * stores here, find these completed.
+ */
+INLINE void winograd_next_row(const struct eng_winograd_input *in, struct winograd_rows *rows, uint32_t row,
+                              bool relu)
 {
-    for (size_t t = 0; t < in->columns; t += LANES) {
-        UNROLL
-        for (unsigned x = 0; x < 4; x++) {
-            size_t at = x * ENG_WINOGRAD_TILES + t;
-            vec out[4];
+    if (winograd_is_inside(in, row + 2))
+        winograd_convert(in, rows, row + 2, relu);
+    if (winograd_is_inside(in, row))
+        winograd_line(in, rows, row);
+    else
+        __builtin_memset(rows->lines[row % 4], 0, sizeof(rows->lines[0]));
+}
 
-            winograd_input_line(out, vec_load(rows[0] + at), vec_load(rows[1] + at), vec_load(rows[2] + at),
-                                vec_load(rows[3] + at));
-            UNROLL
-            for (unsigned y = 0; y < 4; y++)
-                vec_store(to + (4 * y + x) * in->plane + t, out[y]);
+/* Writes n tiles, in whole vectors where there is room for them. */
+INLINE void winograd_tiles(const struct eng_winograd_input *in, const struct winograd_rows *rows,
+                           uint32_t row, size_t t, size_t n, float *to)
+{
+    UNROLL
+    for (unsigned x = 0; x < 4; x++) {
+        vec out[4];
+
+        winograd_input_line(
+            out, vec_load(rows->lines[row % 4][x] + t), vec_load(rows->lines[(row + 1) % 4][x] + t),
+            vec_load(rows->lines[(row + 2) % 4][x] + t), vec_load(rows->lines[(row + 3) % 4][x] + t));
+        UNROLL
+        for (unsigned y = 0; y < 4; y++) {
+            float *at = to + (4 * y + x) * in->plane + t;
+
+            if (n == LANES)
+                vec_store(at, out[y]);
+            else
+                vec_store_part(at, out[y], n);
         }
     }
 }
@@ -136,25 +175,24 @@ INLINE void winograd_tiles(const struct eng_winograd_input *in, float *const row
 /* Two of the four rows of a row of tiles are those of the one before. */
 INLINE void winograd_input_by(const struct eng_winograd_input *in, bool relu)
 {
-    float row[2 * ENG_WINOGRAD_TILES + 2 + 2 * ENG_LANES], lines[4][WINOGRAD_ROW];
+    struct winograd_rows rows;
     float *to = in->to;
+    uint32_t next = 0;
 
-    __builtin_memset(row, 0, sizeof(row));
+    __builtin_memset(rows.floats, 0, sizeof(rows.floats));
+    for (; next < 2; next++)
+        if (winograd_is_inside(in, next))
+            winograd_convert(in, &rows, next, relu);
+    next = 0;
     for (uint32_t y = 0; y < in->rows; y++, to += in->columns) {
-        float *four[4];
+        size_t t = 0;
 
-        for (uint32_t i = 0; i < 4; i++) {
-            uint32_t line = 2 * y + i;
-
-            four[i] = lines[line % 4];
-            if (y > 0 && i < 2)
-                continue;
-            if (line < in->above || line - in->above >= in->lines)
-                __builtin_memset(four[i], 0, sizeof(lines[0]));
-            else
-                winograd_row(in, in->fp16 + (line - in->above) * in->stride, row, four[i], relu);
-        }
-        winograd_tiles(in, four, to);
+        for (; next < 2 * y + 4; next++)
+            winograd_next_row(in, &rows, next, relu);
+        for (; t + LANES <= in->columns; t += LANES)
+            winograd_tiles(in, &rows, 2 * y, t, LANES, to);
+        if (t < in->columns)
+            winograd_tiles(in, &rows, 2 * y, t, y + 1 < in->rows ? LANES : in->columns - t, to);
     }
 }
 
@@ -178,7 +216,7 @@ INLINE void winograd_panel(const struct eng_winograd *w, const float *u, const f
         for (unsigned i = 0; i < vectors; i++)
             sum[c][i] = vec_set(0);
     }
-    for (uint32_t channel = 0; channel < w->channels; channel++, u += ENG_WINOGRAD_GROUP, v += w->stride) {
+    for (uint32_t channel = 0; channel < w->channels; channel++, u += ENG_WINOGRAD_GROUP, v += w->v_stride) {
         UNROLL
         for (unsigned i = 0; i < vectors; i++)
             x[i] = vec_load(v + i * LANES);
@@ -195,7 +233,7 @@ INLINE void winograd_panel(const struct eng_winograd *w, const float *u, const f
     for (unsigned c = 0; c < WINOGRAD_PANEL; c++) {
         UNROLL
         for (unsigned i = 0; i < vectors; i++)
-            vec_store(m + c * w->stride + i * LANES, sum[c][i]);
+            vec_store(m + c * w->m_stride + i * LANES, sum[c][i]);
     }
 }
 
@@ -203,70 +241,79 @@ INLINE void winograd_columns(const struct eng_winograd *w, const float *u, const
                              unsigned vectors)
 {
     for (uint32_t c = 0; c < w->outputs; c += WINOGRAD_PANEL)
-        winograd_panel(w, u + c, v, m + c * w->stride, vectors);
+        winograd_panel(w, u + c, v, m + c * w->m_stride, vectors);
 }
 
-/* The sums of one tile for all output channels, of two transform elements at a time. */
-INLINE void winograd_tile(const struct eng_winograd *w, const float *u, const float *v, float *m)
+/* The sums of a few tiles for all output channels, of four transform elements at a time. */
+INLINE void winograd_few(const struct eng_winograd *w, const float *u, const float *v, float *m,
+                         unsigned tiles)
 {
-    enum { VECTORS = ENG_WINOGRAD_GROUP / LANES, TWO = 2 };
-    vec sum[TWO][VECTORS];
+    enum { VECTORS = ENG_WINOGRAD_GROUP / LANES };
+    vec sum[WINOGRAD_FEW][VECTORS];
     float lane[ENG_WINOGRAD_GROUP];
 
     UNROLL
-    for (unsigned k = 0; k < TWO; k++) {
+    for (unsigned t = 0; t < tiles; t++) {
         UNROLL
         for (unsigned i = 0; i < VECTORS; i++)
-            sum[k][i] = vec_set(0);
+            sum[t][i] = vec_set(0);
     }
-    for (uint32_t channel = 0; channel < w->channels; channel++, u += ENG_WINOGRAD_GROUP, v += w->stride) {
+    for (uint32_t channel = 0; channel < w->channels; channel++, u += ENG_WINOGRAD_GROUP, v += w->v_stride) {
         UNROLL
-        for (unsigned k = 0; k < TWO; k++) {
-            vec x = vec_set(v[k * w->v_plane]);
+        for (unsigned i = 0; i < VECTORS; i++) {
+            vec weight = vec_load(u + i * LANES);
 
             UNROLL
-            for (unsigned i = 0; i < VECTORS; i++)
-                sum[k][i] = vec_fma(sum[k][i], x, vec_load(u + k * w->u_plane + i * LANES));
+            for (unsigned t = 0; t < tiles; t++)
+                sum[t][i] = vec_fma(sum[t][i], vec_set(v[t]), weight);
         }
     }
-    for (unsigned k = 0; k < TWO; k++, m += w->m_plane) {
+    UNROLL
+    for (unsigned t = 0; t < tiles; t++) {
         UNROLL
         for (unsigned i = 0; i < VECTORS; i++)
-            vec_store(lane + i * LANES, sum[k][i]);
+            vec_store(lane + i * LANES, sum[t][i]);
         for (unsigned c = 0; c < ENG_WINOGRAD_GROUP; c++)
-            m[c * w->stride] = lane[c];
+            m[c * w->m_stride + t] = lane[c];
     }
 }
 
-/* Tiles are taken in vectors. The last few are taken one by one where that needs fewer products. */
+INLINE void winograd_element(const struct eng_winograd *w, const float *u, const float *v, float *m,
+                             uint32_t vectors)
+{
+    uint32_t calls = (vectors + WINOGRAD_COLUMNS - 1) / WINOGRAD_COLUMNS, some;
+
+    for (; calls; calls--, v += some * LANES, m += some * LANES, vectors -= some) {
+        some = (vectors + calls - 1) / calls;
+        switch (some) {
+        case 1: winograd_columns(w, u, v, m, 1); break;
+        case 2: winograd_columns(w, u, v, m, 2); break;
+#if WINOGRAD_COLUMNS > 2
+        case 3: winograd_columns(w, u, v, m, 3); break;
+#endif
+        }
+    }
+}
+
+/* Tiles are taken in vectors. Where the last vector would have few, these are taken in another way. */
 TARGET static void winograd_products(const struct eng_winograd *w)
 {
-    uint32_t rest = w->tiles % LANES, single = rest <= LANES / 2 ? rest : 0;
-    uint32_t vectors = (w->tiles - single + LANES - 1) / LANES;
-    uint32_t calls = (vectors + WINOGRAD_COLUMNS - 1) / WINOGRAD_COLUMNS;
+    uint32_t few = w->tiles % LANES <= WINOGRAD_FEW ? w->tiles % LANES : 0, done = w->tiles - few;
 
     for (size_t k = 0; k < 16; k++) {
         const float *u = w->u + k * w->u_plane, *v = w->v + k * w->v_plane;
         float *m = w->m + k * w->m_plane;
 
-        for (uint32_t call = 0, left = vectors; call < calls; call++) {
-            uint32_t some = (left + calls - call - 1) / (calls - call);
-
-            switch (some) {
-            case 1: winograd_columns(w, u, v, m, 1); break;
-            case 2: winograd_columns(w, u, v, m, 2); break;
-#if WINOGRAD_COLUMNS > 2
-            case 3: winograd_columns(w, u, v, m, 3); break;
+        winograd_element(w, u, v, m, (done + LANES - 1) / LANES);
+        switch (few) {
+        case 1: winograd_few(w, u, v + done, m + done, 1); break;
+        case 2: winograd_few(w, u, v + done, m + done, 2); break;
+#if WINOGRAD_FEW > 2
+        case 3: winograd_few(w, u, v + done, m + done, 3); break;
+        case 4: winograd_few(w, u, v + done, m + done, 4); break;
 #endif
-            }
-            v += some * LANES;
-            m += some * LANES;
-            left -= some;
         }
     }
-    for (size_t k = 0; k < 16 && single; k += 2)
-        for (uint32_t t = w->tiles - single; t < w->tiles; t++)
-            winograd_tile(w, w->u + k * w->u_plane, w->v + k * w->v_plane + t, w->m + k * w->m_plane + t);
 }
 
 /* Four sums become two outputs: m0 + m1 + m2, m1 - m2 - m3. */

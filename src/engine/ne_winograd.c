@@ -18,10 +18,10 @@ enum {
     ELEMENTS = 16, /* of a transform */
     GROUP = ENG_WINOGRAD_GROUP,
     TAPS = 9,
-    GATHERED = 8,       /* channels whose weights are made contiguous at a time */
-    PLANE_GAP = 16,     /* floats between planes, so that they do not share cache sets */
-    TILE_FLOATS = 8192, /* tiles of a block times channels; */
-    TILES_MIN = 48,     /* but at least and at most so many */
+    GATHERED = 8,        /* channels whose weights are made contiguous at a time */
+    PLANE_GAP = 16,      /* floats between planes, so that they do not share cache sets */
+    TILE_FLOATS = 16384, /* tiles of a block times channels; */
+    TILES_MIN = 48,      /* but at least and at most so many */
     TILES_MAX = 144,
     WEIGHT_FLOATS = 4 << 20, /* transformed weights that are kept for all blocks */
     APART = 4,               /* so many blocks are pieces of their own; fewer share their pieces */
@@ -36,7 +36,7 @@ struct plan {
     uint32_t groups;             /* of output channels */
     uint32_t tiles[2], block[2]; /* along W and H: of the output, of a block */
     uint32_t blocks[2];
-    uint32_t stride; /* of rows of tiles, in floats */
+    uint32_t v_stride, m_stride; /* of rows of tiles, in floats */
     size_t u_plane, v_plane, m_plane;
     size_t u_floats, v_floats, m_floats, row_floats, worker_floats;
     bool whole; /* the weights are transformed before the blocks */
@@ -50,6 +50,32 @@ struct block {
     float *v;
 };
 
+/* How long the products of a block take, in lanes; a few tiles take about two each. */
+static uint64_t cost_of(const struct plan *p, uint32_t tiles)
+{
+    uint32_t lanes = p->kernels->lanes, rest = tiles % lanes;
+
+    return tiles - rest + eng_least(2 * rest, lanes);
+}
+
+/* As many rows of tiles as there is room for, or fewer where that leaves fewer lanes without work. */
+static uint32_t best_rows(const struct plan *p, uint32_t most)
+{
+    uint64_t least = UINT64_MAX;
+    uint32_t best = 1;
+
+    for (uint32_t rows = most > 8 ? most / 2 : 1; rows <= most; rows++) {
+        uint32_t columns = p->block[0], rest = p->tiles[1] % rows;
+        uint64_t cost = p->tiles[1] / rows * cost_of(p, rows * columns) + cost_of(p, rest * columns);
+
+        if (cost <= least) {
+            least = cost;
+            best = rows;
+        }
+    }
+    return best;
+}
+
 static void plan_blocks(struct plan *p)
 {
     uint32_t most = eng_least(TILES_MAX, TILE_FLOATS / p->cin);
@@ -59,22 +85,19 @@ static void plan_blocks(struct plan *p)
     p->tiles[1] = eng_ne_blocks(p->hout, 2);
     p->blocks[0] = eng_ne_blocks(p->tiles[0], ENG_WINOGRAD_TILES);
     p->block[0] = eng_ne_blocks(p->tiles[0], p->blocks[0]);
-    p->block[1] = most / p->block[0] ? most / p->block[0] : 1;
-    p->blocks[1] = eng_ne_blocks(p->tiles[1], p->block[1]);
-    p->block[1] = eng_ne_blocks(p->tiles[1], p->blocks[1]);
+    p->block[1] = best_rows(p, eng_least(p->tiles[1], most / p->block[0] ? most / p->block[0] : 1));
     p->blocks[1] = eng_ne_blocks(p->tiles[1], p->block[1]);
 }
 
-/* Rows of tiles are written in whole vectors, so that the last one of a block needs room after it. */
 static void plan_memory(struct plan *p)
 {
-    uint32_t lanes = p->kernels->lanes;
+    uint32_t tiles = p->block[0] * p->block[1];
 
-    p->stride = (p->block[1] - 1) * p->block[0] + (uint32_t)pr_round_up(p->block[0], lanes);
-    p->stride = (uint32_t)pr_round_up(p->stride, ENG_LANES);
+    p->v_stride = (uint32_t)pr_round_up(tiles, 4);
+    p->m_stride = (uint32_t)pr_round_up(tiles, ENG_LANES);
     p->u_plane = (size_t)p->cin * GROUP + PLANE_GAP;
-    p->v_plane = (size_t)p->cin * p->stride + PLANE_GAP;
-    p->m_plane = (size_t)GROUP * p->stride + PLANE_GAP;
+    p->v_plane = pr_round_up((size_t)p->cin * p->v_stride, 16) + PLANE_GAP;
+    p->m_plane = (size_t)GROUP * p->m_stride + PLANE_GAP;
     p->u_floats = ELEMENTS * p->u_plane;
     p->v_floats = ELEMENTS * p->v_plane;
     p->m_floats = ELEMENTS * p->m_plane;
@@ -98,6 +121,20 @@ static int reserve(struct plan *p)
     return 0;
 }
 
+/* Rows of n fp16 values, into rows of a group's. */
+static void gather(const uint8_t *from, size_t stride, uint16_t *to, size_t rows, uint32_t n)
+{
+    for (; rows; rows--, from += stride, to += GROUP) {
+        switch (n) {
+        case 1: memcpy(to, from, 2); break;
+        case 2: memcpy(to, from, 4); break;
+        case 4: memcpy(to, from, 8); break;
+        case 8: memcpy(to, from, 16); break;
+        default: memcpy(to, from, 2 * (size_t)n); break;
+        }
+    }
+}
+
 /* Weights of a few input channels for a group: in place where they are contiguous, else gathered. */
 static const uint8_t *weights_at(const struct plan *p, uint32_t group, uint32_t channel, uint32_t channels,
                                  uint16_t *gathered, size_t *stride)
@@ -115,12 +152,7 @@ static const uint8_t *weights_at(const struct plan *p, uint32_t group, uint32_t 
     for (uint32_t c = 0; c < count; c += run) {
         run = eng_weights_run(ne->weights, ne->task, ne->group, first + c, count - c,
                               (uint64_t)channel * TAPS, &from, stride);
-        for (size_t row = 0; row < (size_t)channels * TAPS; row++, from += *stride) {
-            if (run == 4)
-                memcpy(gathered + row * GROUP + c, from, 4 * sizeof(*gathered));
-            else
-                memcpy(gathered + row * GROUP + c, from, run * sizeof(*gathered));
-        }
+        gather(from, *stride, gathered + c, (size_t)channels * TAPS, run);
     }
     *stride = GROUP * sizeof(*gathered);
     return (const uint8_t *)gathered;
@@ -191,7 +223,7 @@ static void transform_input(const struct plan *p, const struct block *b, uint32_
     line.index[PR_AXIS_H] = in.lines ? (uint32_t)(y + in.above) : 0;
     for (uint32_t c = first; c < end; c++) {
         line.index[PR_AXIS_C] = c;
-        in.to = b->v + (size_t)c * p->stride;
+        in.to = b->v + (size_t)c * p->v_stride;
         if (in.n && in.lines)
             in.fp16 = rows_at(p, line, in.lines, gathered, &in.stride);
         else
@@ -218,19 +250,35 @@ static void load_bias(const struct plan *p, uint32_t first, uint32_t count, floa
     }
 }
 
-/* Where the rows of an output channel are written: in place, or gathered until rows_put. */
+/* The tails of packed rows that end with this block. */
+static void fill_tails(const struct eng_view *dst, const struct block *b,
+                       const struct eng_winograd_output *out)
+{
+    uint8_t *row = out->fp16 - (size_t)b->x * 2 * 2;
+
+    if (!dst->tail || b->x * 2 + out->columns < dst->extent[PR_AXIS_W])
+        return;
+    for (uint32_t i = 0; i < out->rows; i++, row += out->stride)
+        memset(row + dst->tail_begin, 0, dst->tail - dst->tail_begin);
+}
+
+/* One output channel: in place, or by way of the gathered rows. */
 static void store_channel(const struct plan *p, const struct block *b, struct eng_winograd_output *out,
                           uint32_t channel, uint8_t *gathered)
 {
     const struct eng_view *dst = &p->ne->operands.dst;
     struct eng_line line = {.index = {b->x * 2, b->y * 2, 0, channel, 0}, .n = out->columns};
-    bool packed = eng_view_is_packed(dst, PR_AXIS_W);
 
-    out->fp16 = packed ? eng_view_line_target(dst, &line, NULL) : gathered;
-    out->stride = packed ? dst->stride[PR_AXIS_H] : (size_t)out->columns * 2;
-    p->kernels->winograd_output(out);
-    if (packed && !dst->tail)
+    if (eng_view_is_packed(dst, PR_AXIS_W)) {
+        out->fp16 = eng_view_line_target(dst, &line, NULL);
+        out->stride = dst->stride[PR_AXIS_H];
+        p->kernels->winograd_output(out);
+        fill_tails(dst, b, out);
         return;
+    }
+    out->fp16 = gathered;
+    out->stride = (size_t)out->columns * 2;
+    p->kernels->winograd_output(out);
     for (uint32_t i = 0; i < out->rows; i++, line.index[PR_AXIS_H]++)
         eng_view_line_put(dst, &line, out->fp16 + i * out->stride);
 }
@@ -247,7 +295,8 @@ static void compute_group(const struct plan *p, const struct block *b, uint32_t 
         .u_plane = p->u_plane,
         .v_plane = p->v_plane,
         .m_plane = p->m_plane,
-        .stride = p->stride,
+        .v_stride = p->v_stride,
+        .m_stride = p->m_stride,
         .tiles = b->rows * b->columns,
         .channels = p->cin,
         .outputs = count,
@@ -264,7 +313,7 @@ static void compute_group(const struct plan *p, const struct block *b, uint32_t 
     load_bias(p, first, count, bias);
     for (uint32_t c = 0; c < count; c++) {
         finish.bias = bias[c];
-        out.m = m + (size_t)c * p->stride;
+        out.m = m + (size_t)c * p->m_stride;
         store_channel(p, b, &out, first + c, gathered);
     }
 }

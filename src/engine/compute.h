@@ -9,7 +9,6 @@
 #ifndef ENGINE_COMPUTE_H
 #define ENGINE_COMPUTE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +17,12 @@
 #include "engine/view.h"
 
 enum eng_path { ENG_PATH_FAST, ENG_PATH_REFERENCE };
+
+/*
+ * Whether the fast path of ENG_M1 uses Winograd's algorithm (ne_winograd.h), the exception to the rule above:
+ * never, where it is faster, or, for tests, for every task that has the form.
+ */
+enum eng_winograd { ENG_WINOGRAD_OFF, ENG_WINOGRAD_ON, ENG_WINOGRAD_ALWAYS };
 
 /* In rising order for each kind of processor. */
 enum eng_isa { ENG_ISA_PORTABLE, ENG_ISA_AVX2, ENG_ISA_AVX512, ENG_ISA_NEON = ENG_ISA_AVX2 };
@@ -43,7 +48,7 @@ void eng_scratch_free(struct eng_scratch *scratch);
 struct eng_compute {
     enum eng_policy policy;
     enum eng_path path;
-    bool winograd;         /* ENG_M1, fast path: convolutions of 3x3 may use Winograd's algorithm */
+    enum eng_winograd winograd;
     struct eng_pool *pool; /* NULL: the calling thread alone */
     struct eng_scratch scratch;
     struct eng_scratch kernel; /* a kernel that cannot be read in place */

@@ -91,7 +91,7 @@ struct eng_winograd_input {
 };
 
 /* The products of a block for a group of output channels. */
-struct eng_winograd {
+struct eng_winograd_products {
     const float *u, *v; /* weights, inputs */
     float *m;           /* sums */
     size_t u_plane, v_plane, m_plane;
@@ -171,7 +171,7 @@ struct eng_kernels {
      */
     void (*winograd_weights)(const uint8_t *from, size_t stride, float *to, size_t plane, size_t channels);
     void (*winograd_input)(const struct eng_winograd_input *in);
-    void (*winograd_products)(const struct eng_winograd *winograd);
+    void (*winograd_products)(const struct eng_winograd_products *products);
     void (*winograd_output)(const struct eng_winograd_output *out);
 };
 

@@ -205,7 +205,7 @@ TARGET static void winograd_input(const struct eng_winograd_input *in)
 }
 
 /* The sums of `vectors` vectors of tiles for a panel of output channels. */
-INLINE void winograd_panel(const struct eng_winograd *w, const float *u, const float *v, float *m,
+INLINE void winograd_panel(const struct eng_winograd_products *w, const float *u, const float *v, float *m,
                            unsigned vectors)
 {
     vec sum[WINOGRAD_PANEL][WINOGRAD_COLUMNS], x[WINOGRAD_COLUMNS];
@@ -237,7 +237,7 @@ INLINE void winograd_panel(const struct eng_winograd *w, const float *u, const f
     }
 }
 
-INLINE void winograd_columns(const struct eng_winograd *w, const float *u, const float *v, float *m,
+INLINE void winograd_columns(const struct eng_winograd_products *w, const float *u, const float *v, float *m,
                              unsigned vectors)
 {
     for (uint32_t c = 0; c < w->outputs; c += WINOGRAD_PANEL)
@@ -245,7 +245,7 @@ INLINE void winograd_columns(const struct eng_winograd *w, const float *u, const
 }
 
 /* The sums of a few tiles for all output channels, of four transform elements at a time. */
-INLINE void winograd_few(const struct eng_winograd *w, const float *u, const float *v, float *m,
+INLINE void winograd_few(const struct eng_winograd_products *w, const float *u, const float *v, float *m,
                          unsigned tiles)
 {
     enum { VECTORS = ENG_WINOGRAD_GROUP / LANES };
@@ -278,7 +278,7 @@ INLINE void winograd_few(const struct eng_winograd *w, const float *u, const flo
     }
 }
 
-INLINE void winograd_element(const struct eng_winograd *w, const float *u, const float *v, float *m,
+INLINE void winograd_element(const struct eng_winograd_products *w, const float *u, const float *v, float *m,
                              uint32_t vectors)
 {
     uint32_t calls = (vectors + WINOGRAD_COLUMNS - 1) / WINOGRAD_COLUMNS, some;
@@ -296,7 +296,7 @@ INLINE void winograd_element(const struct eng_winograd *w, const float *u, const
 }
 
 /* Tiles are taken in vectors. Where the last vector would have few, these are taken in another way. */
-TARGET static void winograd_products(const struct eng_winograd *w)
+TARGET static void winograd_products(const struct eng_winograd_products *w)
 {
     uint32_t few = w->tiles % LANES <= WINOGRAD_FEW ? w->tiles % LANES : 0, done = w->tiles - few;
 

@@ -104,7 +104,8 @@ static int run_groups(struct eng_ne *ne, const struct eng_operands *operands, en
 {
     int error = 0;
 
-    ne->winograd = ne->winograd && groups_fit_winograd(ne, operands);
+    if (ne->winograd && (path == ENG_PATH_REFERENCE || !groups_fit_winograd(ne, operands)))
+        ne->winograd = ENG_WINOGRAD_OFF;
     for (uint32_t g = 0; g < operands->dst.extent[PR_AXIS_G] && !error; g++) {
         open_group(ne, operands, g);
         error = run_group(ne, path);
@@ -139,7 +140,7 @@ int eng_ne_compute(struct eng_compute *compute, const struct pr_task *task,
         .weights = weights,
         .rules = rules,
         .exact = compute->policy == ENG_M1_EXACT && kind == ENG_KIND_NE_MAC,
-        .winograd = compute->winograd && compute->policy == ENG_M1 && compute->path == ENG_PATH_FAST,
+        .winograd = compute->policy == ENG_M1 ? compute->winograd : ENG_WINOGRAD_OFF,
         .scratch = &compute->scratch,
         .pool = eng_compute_pool(compute, operands),
         /*

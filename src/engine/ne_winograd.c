@@ -288,7 +288,7 @@ static void compute_group(const struct plan *p, const struct block *b, uint32_t 
 {
     uint32_t first = group * GROUP, count = eng_least(GROUP, p->cout - first);
     struct eng_finish finish = p->ne->finish;
-    struct eng_winograd call = {
+    struct eng_winograd_products call = {
         .u = u,
         .v = b->v,
         .m = m,

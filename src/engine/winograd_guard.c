@@ -21,16 +21,18 @@ enum {
 
 static bool has_form(const struct eng_ne *ne)
 {
-    const uint32_t *in = ne->operands.src[0].extent, *out = ne->operands.dst.extent;
     const struct pr_ne *n = &ne->task->ne;
 
-    if (n->mode != PR_NE_MAC || n->unicast || n->ox != 1 || n->kw != 3 || n->kh != 3)
-        return false;
-    if (n->sx != 1 || n->sy != 1 || ne->operands.src[0].slice)
-        return false;
-    if (in[PR_AXIS_C] < CHANNELS_MIN || in[PR_AXIS_C] > CHANNELS_MAX || out[PR_AXIS_C] < CHANNELS_MIN)
-        return false;
-    return (uint64_t)(out[PR_AXIS_W] / 2) * (out[PR_AXIS_H] / 2) >= TILES_MIN;
+    return n->mode == PR_NE_MAC && !n->unicast && n->ox == 1 && n->kw == 3 && n->kh == 3 && n->sx == 1 &&
+           n->sy == 1 && !ne->operands.src[0].slice && ne->operands.src[0].extent[PR_AXIS_C] <= CHANNELS_MAX;
+}
+
+static bool is_faster(const struct eng_ne *ne)
+{
+    const uint32_t *in = ne->operands.src[0].extent, *out = ne->operands.dst.extent;
+
+    return in[PR_AXIS_C] >= CHANNELS_MIN && out[PR_AXIS_C] >= CHANNELS_MIN &&
+           (uint64_t)(out[PR_AXIS_W] / 2) * (out[PR_AXIS_H] / 2) >= TILES_MIN;
 }
 
 static uint32_t larger(uint32_t a, uint32_t b)
@@ -136,7 +138,7 @@ bool eng_winograd_fits(const struct eng_ne *ne)
 {
     double input, weight;
 
-    if (!has_form(ne))
+    if (!has_form(ne) || (ne->winograd == ENG_WINOGRAD_ON && !is_faster(ne)))
         return false;
     input = largest_input(ne);
     weight = largest_weight(ne);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inner loops, for one instruction set. The including file has defined the vector type and its functions,
- * TARGET, INLINE, KERNELS, LANES, PANEL, COLUMNS, TILE_VECTORS, TILE_PIXELS, TRANSPOSE and SCALED; this file
- * ends with the table of the set. It is included once per instruction set and so has no guard.
+ * TARGET, INLINE, KERNELS, LANES, PANEL, COLUMNS, TILE_VECTORS, TILE_PIXELS, TRANSPOSE, SCALED,
+ * WINOGRAD_PANEL, WINOGRAD_COLUMNS and WINOGRAD_FEW; this file ends with the table of the set. It is included
+ * once per instruction set and so has no guard.
  */
 
 #if defined(__clang__)
@@ -103,6 +104,7 @@ TARGET static bool all_finite(const float *floats, size_t n)
 #include "engine/kernels_mac.h"
 #include TRANSPOSE
 #include "engine/kernels_tile.h"
+#include "engine/kernels_winograd.h"
 
 const struct eng_kernels KERNELS = {
     .lanes = LANES,
@@ -127,4 +129,10 @@ const struct eng_kernels KERNELS = {
     .mac_tile = mac_tile,
     .finish_tile = finish_tile,
     .fold_columns = fold_columns,
+    .largest = largest,
+    .magnitude_sums = magnitude_sums,
+    .winograd_weights = winograd_weights,
+    .winograd_input = winograd_input,
+    .winograd_products = winograd_products,
+    .winograd_output = winograd_output,
 };

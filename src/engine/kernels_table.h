@@ -4,11 +4,6 @@
  * table.c, on all lanes; a lane also computes the branches that it does not need, and does not select them.
  */
 
-INLINE vec vec_sub(vec a, vec b)
-{
-    return vec_add_exact(a, b, vec_set(-1));
-}
-
 /* A table ready for a loop: a copy, so that no store changes it, and its knots where lanes find them. */
 struct table {
     struct eng_table of;

@@ -79,6 +79,15 @@ static void engine_write(void *context, enum soc_master master, uint32_t offset,
         eng_write32(m->engine, offset, value);
 }
 
+static bool engine_write_words(void *context, enum soc_master master, uint32_t offset, const uint32_t *value,
+                               uint32_t count)
+{
+    const struct ane_machine *m = context;
+
+    (void)master;
+    return soc_pmu_serves(&m->pmu, ENGINE_POWER) && eng_write_words(m->engine, offset, value, count);
+}
+
 static uint32_t window_read(void *context, enum soc_master master, uint32_t offset)
 {
     struct mach_window *w = context;
@@ -111,6 +120,7 @@ static int attach_blocks(struct ane_machine *m, struct base_error *error)
         .read = engine_read,
         .write = engine_write,
         .context = m,
+        .write_words = engine_write_words,
     };
     struct soc_block gpu = {
         .name = "gpu-doorbell",

@@ -103,13 +103,19 @@ static _Noreturn void take_injected(struct rt_port *port, const void *at)
  * The boundary between two instructions: the processor stops here if it has stopped itself, and takes
  * exceptions and interrupts.
  */
-static void end_access(struct rt_port *port, const void *at)
+static void take_pending(struct rt_port *port, const void *at)
 {
     if (port->order != MACH_ORDER_NONE)
         stay(port);
     if (port->injected.due)
         take_injected(port, at);
     deliver(port);
+}
+
+static inline void end_access(struct rt_port *port, const void *at)
+{
+    if (port->pending || port->order != MACH_ORDER_NONE || port->injected.due)
+        take_pending(port, at);
 }
 
 uint32_t rt_port_read32(struct rt_port *port, uint64_t address)
@@ -124,6 +130,16 @@ void rt_port_write32(struct rt_port *port, uint64_t address, uint32_t value)
 {
     soc_controller_store(&port->machine->controller, address, value);
     end_access(port, __builtin_return_address(0));
+}
+
+void rt_port_write_words(struct rt_port *port, uint64_t address, const uint32_t *value, uint32_t count)
+{
+    if (soc_bus_write_words(port->machine->bus, SOC_MASTER_CONTROLLER, address, value, count)) {
+        end_access(port, __builtin_return_address(0));
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        rt_port_write32(port, address + 4ull * i, value[i]);
 }
 
 uint64_t rt_port_read64(struct rt_port *port, uint64_t address)
@@ -296,14 +312,28 @@ void rt_port_timer_set(struct rt_port *port, uint64_t deadline)
                                       SOC_EVENT_FOREGROUND, timer_fired, port);
 }
 
-void *rt_port_window(struct rt_port *port, uint64_t address, size_t bytes)
+/* What is in a window of the DART may be hidden for others, and is asked for each time. */
+static void *find_window(struct rt_port *port, struct mach_cpu_window *window, uint64_t address, size_t bytes)
 {
+    struct dart *dart = port->machine->dart;
     struct dart_range range;
 
-    if (dart_range_get(port->machine->dart, DART_PORT_TASK, FIRMWARE_STREAM, address, bytes, DART_READ,
-                       &range))
+    if (dart_range_get(dart, DART_PORT_TASK, FIRMWARE_STREAM, address, bytes, DART_READ, &range))
         return NULL;
+    if (range.host && !range.window)
+        *window = (struct mach_cpu_window){dart_generation(dart), address, bytes, range.host};
     return range.host;
+}
+
+void *rt_port_window(struct rt_port *port, uint64_t address, size_t bytes)
+{
+    struct mach_cpu_window *window =
+        &port->window[(address >> 4 ^ address >> 11 ^ bytes << 2) % MACH_CPU_WINDOWS];
+
+    if (window->address == address && window->bytes == bytes && window->generation &&
+        window->generation == dart_generation(port->machine->dart))
+        return window->host;
+    return find_window(port, window, address, bytes);
 }
 
 void rt_port_log(struct rt_port *port, const struct rt_port_line *line)

@@ -116,6 +116,19 @@ void soc_bus_write32(struct soc_bus *bus, enum soc_master master, uint64_t addre
     block->write(block->context, master, (uint32_t)(address - block->base), value);
 }
 
+bool soc_bus_write_words(struct soc_bus *bus, enum soc_master master, uint64_t address, const uint32_t *value,
+                         uint32_t count)
+{
+    const struct soc_block *block = find_block(bus, address);
+    uint64_t offset;
+
+    if (bus->taps || !block || !block->write_words)
+        return false;
+    offset = address - block->base;
+    return 4ull * count <= block->bytes - offset &&
+           block->write_words(block->context, master, (uint32_t)offset, value, count);
+}
+
 uint64_t soc_bus_unanswered(const struct soc_bus *bus)
 {
     return bus->unanswered;

@@ -80,6 +80,7 @@ struct soc_memory {
     struct soc_buddy *names;     /* physical pages of the surface space */
     struct soc_buddy *surfaces;  /* pages of the reserved range after DRAM */
     struct frame *frame;         /* per physical page of the surface space */
+    uint64_t changes;            /* surfaces added and removed */
     struct bank bank[BANKS_MAX]; /* 0 is DRAM */
 };
 
@@ -408,6 +409,7 @@ static int add_bank(struct soc_memory *memory, const struct source *source, uint
         return status;
     }
     lead(memory, bank, true);
+    memory->changes++;
     *address = bank->extent[0].physical;
     return 0;
 no_pages:
@@ -475,6 +477,7 @@ int soc_memory_bank_remove(struct soc_memory *memory, uint64_t address, struct b
     (void)mmap(memory->host + bank->start, bank->bytes, PROT_NONE,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     lead(memory, bank, false);
+    memory->changes++;
     close_file(bank);
     soc_scatter_give(memory->names, surface_base(memory), bank->extent, bank->extents);
     bank->extent = NULL;
@@ -515,6 +518,11 @@ void *soc_memory_at(const struct soc_memory *memory, uint64_t address, uint64_t 
     if (!frame || bytes > (frame->behind + 1ull) * PR_PAGE_BYTES - offset)
         return NULL;
     return memory->host + memory->dram_bytes + (uint64_t)frame->host * PR_PAGE_BYTES + offset;
+}
+
+const uint64_t *soc_memory_changes(const struct soc_memory *memory)
+{
+    return &memory->changes;
 }
 
 void soc_memory_watch(struct soc_memory *memory, uint64_t address, uint64_t bytes,

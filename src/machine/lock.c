@@ -12,15 +12,9 @@
 
 #define WALL_STEPS 1024u /* events between two looks at the wall clock by a thread that drives */
 
-int mach_lock_init(struct mach_lock *lock, struct soc_clock *clock)
+void mach_lock_init(struct mach_lock *lock, struct soc_clock *clock)
 {
     lock->clock = clock;
-    return -mach_host_mutex_init(&lock->mutex);
-}
-
-void mach_lock_destroy(struct mach_lock *lock)
-{
-    mach_host_mutex_destroy(&lock->mutex);
 }
 
 static bool is_stuck(const struct mach_lock *lock)
@@ -144,22 +138,15 @@ static void release(struct mach_lock *lock)
     mach_host_mutex_unlock(&lock->mutex);
 }
 
-/* With the mutex held. */
-static void count_admission(struct mach_lock *lock)
-{
-    unsigned count = atomic_load_explicit(&lock->admitted, memory_order_relaxed);
-
-    atomic_store_explicit(&lock->admitted, count + 1, memory_order_relaxed);
-}
-
 bool mach_lock_enter(struct mach_lock *lock)
 {
     bool entered;
 
+    if (mach_host_mutex_try(&lock->mutex))
+        return true;
     mach_host_count_add(&lock->inbound, 1);
     entered = mach_host_mutex_lock(&lock->mutex);
     mach_host_count_add(&lock->inbound, -1);
-    count_admission(lock);
     return entered;
 }
 
@@ -214,7 +201,6 @@ static void sleep_outside(struct mach_lock *lock, struct mach_waiter *waiter)
         mach_host_count_add(&lock->inbound, 1);
     mach_host_mutex_lock(&lock->mutex);
     mach_host_count_add(&lock->inbound, -1);
-    count_admission(lock);
     if (woken)
         return;
     if (!waiter->asleep)
@@ -277,7 +263,7 @@ static void drive(struct mach_lock *lock, struct mach_waiter *waiter)
             return;
         /* Calls are admitted between events. */
         if (mach_host_count(&lock->inbound))
-            mach_host_give_way(&lock->mutex, &lock->admitted);
+            mach_host_give_way(&lock->mutex, &lock->inbound);
         if (++steps % WALL_STEPS == 0 && waiter->wall && mach_host_now() >= wall_end(waiter->wall) &&
             !waiter->over)
             end_wait(lock, waiter);

@@ -186,9 +186,9 @@ void mach_host_mutex_unlock(struct mach_host_mutex *mutex)
     check_invariant();
 }
 
-void mach_host_give_way(struct mach_host_mutex *mutex, atomic_uint *inbound)
+void mach_host_give_way(struct mach_host_mutex *mutex, atomic_uint *inbound, bool brief)
 {
-    (void)inbound;
+    (void)inbound, (void)brief;
     mach_host_mutex_unlock(mutex);
     mach_host_mutex_lock(mutex);
 }

@@ -21,11 +21,12 @@
 
 #include "base/processor.h"
 
-#define LOOK_NS  50000u   /* about what a sleeping thread needs to wake up */
-#define PAUSE_NS 1000u    /* a thread that looks keeps its processor for so long */
-#define RUN_NS   2000000u /* what a thread needs to get a processor that others use */
-#define SLEEP_NS 100000u
-#define NS_PER_S 1000000000ull
+#define LOOK_NS         50000u   /* about what a sleeping thread needs to wake up */
+#define PAUSE_NS        1000u    /* a thread that looks keeps its processor for so long */
+#define RUN_NS          2000000u /* what a thread needs to get a processor that others use */
+#define SLEEP_NS        100000u
+#define HAND_OVER_LOOKS 64u
+#define NS_PER_S        1000000000ull
 
 /* States of a mutex. */
 enum { FREE, HELD, WANTED /* held, and threads sleep on it */ };
@@ -63,6 +64,15 @@ static void end_looking(void)
     atomic_fetch_sub_explicit(&lookers, 1, memory_order_relaxed);
 }
 
+static void pause_processor(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
 /* One turn of a thread that looks since `begin`. False when that has been long. */
 static bool look_again(uint64_t begin)
 {
@@ -70,11 +80,8 @@ static bool look_again(uint64_t begin)
 
     if (spent >= PAUSE_NS)
         sched_yield();
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
+    else
+        pause_processor();
     return spent < LOOK_NS;
 }
 
@@ -112,12 +119,14 @@ bool mach_host_mutex_try(struct mach_host_mutex *mutex)
 static bool look_for_mutex(struct mach_host_mutex *mutex, unsigned state)
 {
     uint64_t begin = mach_host_now();
+    bool taken;
 
-    do {
-        if (take_free(mutex, state))
-            return true;
-    } while (look_again(begin));
-    return false;
+    atomic_fetch_add_explicit(&mutex->looking, 1, memory_order_relaxed);
+    do
+        taken = take_free(mutex, state);
+    while (!taken && look_again(begin));
+    atomic_fetch_sub_explicit(&mutex->looking, 1, memory_order_relaxed);
+    return taken;
 }
 
 /* One that was woken looks before it sleeps again: others were woken with it and are in before. */
@@ -181,14 +190,34 @@ static void sleep_until_admission(struct mach_host_mutex *mutex, unsigned admitt
     atomic_store(&mutex->awaited, false);
 }
 
+static void take_again(struct mach_host_mutex *mutex)
+{
+    take(mutex);
+    atomic_store_explicit(&mutex->owner, &slot, memory_order_relaxed);
+}
+
+/* To a thread that is awake, which takes no longer than to see that the mutex is free. */
+static void hand_over(struct mach_host_mutex *mutex)
+{
+    const unsigned before = atomic_load_explicit(&mutex->admitted, memory_order_relaxed);
+
+    unlock(mutex, 1);
+    for (unsigned i = 0; i < HAND_OVER_LOOKS; i++) {
+        if (atomic_load_explicit(&mutex->admitted, memory_order_relaxed) != before)
+            break;
+        pause_processor();
+    }
+    take_again(mutex);
+}
+
 /*
  * Threads that are on their way in get in before the next event, if they can run at all: their processor may
  * be taken by others, so this one first yields and then sleeps. Giving up early would cost the same time again
  * at every event until they have run. All are woken at once: one after the other, each would take as long.
  */
-void mach_host_give_way(struct mach_host_mutex *mutex, atomic_uint *inbound)
+static void await_all(struct mach_host_mutex *mutex, unsigned all)
 {
-    const unsigned before = atomic_load(&mutex->admitted), all = atomic_load(inbound);
+    const unsigned before = atomic_load_explicit(&mutex->admitted, memory_order_relaxed);
     uint64_t begin = mach_host_now(), passed = 0;
     unsigned admitted;
 
@@ -201,8 +230,15 @@ void mach_host_give_way(struct mach_host_mutex *mutex, atomic_uint *inbound)
             sleep_until_admission(mutex, admitted);
         passed = mach_host_now() - begin;
     } while (atomic_load(&mutex->admitted) - before < all && passed < RUN_NS);
-    take(mutex);
-    atomic_store_explicit(&mutex->owner, &slot, memory_order_relaxed);
+    take_again(mutex);
+}
+
+void mach_host_give_way(struct mach_host_mutex *mutex, atomic_uint *inbound, bool brief)
+{
+    if (!brief)
+        await_all(mutex, atomic_load(inbound));
+    else if (atomic_load_explicit(&mutex->looking, memory_order_relaxed))
+        hand_over(mutex);
 }
 
 static bool look_at_word(atomic_uint *word)

@@ -10,7 +10,8 @@
 #include <errno.h>
 #include <stddef.h>
 
-#define WALL_STEPS 1024u /* events between two looks at the wall clock by a thread that drives */
+#define WALL_STEPS 1024u  /* events between two looks at the wall clock by a thread that drives */
+#define BRIEF_NS   20000u /* an event that takes less is over before a thread that sleeps has come */
 
 void mach_lock_init(struct mach_lock *lock, struct soc_clock *clock)
 {
@@ -246,6 +247,16 @@ static bool report(struct mach_lock *lock, struct mach_waiter *waiter)
 }
 
 /*
+ * Calls are admitted between events. `began` is when the last event did, or 0: with brief events and several
+ * threads that wait, those that are not awake yet come in later, when this one leaves.
+ */
+static void admit_others(struct mach_lock *lock, uint64_t began)
+{
+    if (mach_host_count(&lock->inbound))
+        mach_host_give_way(&lock->mutex, &lock->inbound, began && mach_host_now() - began < BRIEF_NS);
+}
+
+/*
  * Steps the clock until the wait is over or no step is possible. Waits that have ended come first: their
  * threads may go on before anything else happens.
  */
@@ -255,15 +266,13 @@ static void drive(struct mach_lock *lock, struct mach_waiter *waiter)
 
     lock->driving = true;
     for (;;) {
-        uint64_t limit = sweep(lock);
+        uint64_t limit = sweep(lock), began = lock->waiters->next ? mach_host_now() : 0;
 
         if (waiter->over || !advance(lock, limit))
             break;
         if (lock->due && !report(lock, waiter))
             return;
-        /* Calls are admitted between events. */
-        if (mach_host_count(&lock->inbound))
-            mach_host_give_way(&lock->mutex, &lock->inbound);
+        admit_others(lock, began);
         if (++steps % WALL_STEPS == 0 && waiter->wall && mach_host_now() >= wall_end(waiter->wall) &&
             !waiter->over)
             end_wait(lock, waiter);

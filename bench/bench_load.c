@@ -132,14 +132,14 @@ static void write_convolutions(const char *name, const char *weights, unsigned l
 /* So many values that are alive at once: each is used again after the last is made. */
 static void write_live(const char *name, unsigned values)
 {
-    FILE *file = begin_model(name, 64, 64);
+    FILE *file = begin_model(name, 8, 16);
 
     for (unsigned i = 0; file && i < values; i++)
-        fprintf(file, "        tensor<fp16, [1, 64, 64, 64]> v%u = tanh(x = v%u)[name = string(\"v%u\")];\n",
+        fprintf(file, "        tensor<fp16, [1, 8, 16, 16]> v%u = tanh(x = v%u)[name = string(\"v%u\")];\n",
                 i + 1, i, i + 1);
     for (unsigned i = 0; file && i < values; i++)
         fprintf(file,
-                "        tensor<fp16, [1, 64, 64, 64]> s%u = add(x = %c%u, y = v%u)[name = "
+                "        tensor<fp16, [1, 8, 16, 16]> s%u = add(x = %c%u, y = v%u)[name = "
                 "string(\"s%u\")];\n",
                 i + 1, i ? 's' : 'v', i ? i : values, i + 1, i + 1);
     if (!file)

@@ -72,16 +72,20 @@ TARGET static void mac_tile(const struct eng_tile *t, unsigned vectors, unsigned
 }
 
 INLINE void finish_tile_by(const float *acc, size_t acc_row, const float *bias, unsigned pixels,
-                           unsigned vectors, uint16_t *out, bool table, const struct eng_finish *constants)
+                           unsigned vectors, uint16_t *out, struct finish_form form,
+                           const struct eng_finish *constants)
 {
     uint16_t line[ENG_TILE_ROW][TILE_VECTORS * LANES] __attribute__((aligned(64)));
     const struct eng_finish f = *constants;
+    struct table table;
 
+    if (form.table)
+        table_open(&table, f.table);
     for (unsigned p = 0; p < pixels; p++)
         for (unsigned v = 0; v < vectors; v++)
             vec_to_fp16((uint8_t *)&line[p][v * LANES],
                         finish_element(vec_load(acc + p * acc_row + v * LANES), vec_load(bias + v * LANES),
-                                       table, &f),
+                                       form, &f, &table),
                         f.store);
     half_transpose(line[0], TILE_VECTORS * LANES, out, pixels, vectors * LANES);
 }
@@ -89,8 +93,12 @@ INLINE void finish_tile_by(const float *acc, size_t acc_row, const float *bias, 
 TARGET static void finish_tile(const float *acc, size_t acc_row, const float *bias, unsigned pixels,
                                unsigned vectors, uint16_t *out, const struct eng_finish *constants)
 {
-    if (constants->table)
-        finish_tile_by(acc, acc_row, bias, pixels, vectors, out, true, constants);
+    if (!constants->table)
+        finish_tile_by(acc, acc_row, bias, pixels, vectors, out, (struct finish_form){0}, constants);
+    else if (constants->table->kind == PR_ACTIVATION_PLAIN)
+        finish_tile_by(acc, acc_row, bias, pixels, vectors, out,
+                       (struct finish_form){true, PR_ACTIVATION_PLAIN}, constants);
     else
-        finish_tile_by(acc, acc_row, bias, pixels, vectors, out, false, constants);
+        finish_tile_by(acc, acc_row, bias, pixels, vectors, out,
+                       (struct finish_form){true, constants->table->kind}, constants);
 }

@@ -323,9 +323,10 @@ INLINE void winograd_output_line(vec out[2], vec m0, vec m1, vec m2, vec m3)
     out[1] = vec_sub(vec_sub(m1, m2), m3);
 }
 
-INLINE void winograd_store(uint8_t *y, vec v, size_t left, bool table, const struct eng_finish *f)
+INLINE void winograd_store(uint8_t *y, vec v, size_t left, struct finish_form form,
+                           const struct eng_finish *f, const struct table *table)
 {
-    v = finish_element(v, vec_set(f->bias), table, f);
+    v = finish_element(v, vec_set(f->bias), form, f, table);
     if (left >= LANES)
         vec_to_fp16(y, v, f->store);
     else if (left)
@@ -334,7 +335,8 @@ INLINE void winograd_store(uint8_t *y, vec v, size_t left, bool table, const str
 
 /* A row of tiles: two output rows, or one. */
 INLINE void winograd_output_row(const float *m, size_t plane, size_t columns, uint8_t *y0, uint8_t *y1,
-                                bool table, const struct eng_finish *f)
+                                struct finish_form form, const struct eng_finish *f,
+                                const struct table *table)
 {
     uint8_t *const y[2] = {y0, y1};
 
@@ -352,27 +354,32 @@ INLINE void winograd_output_row(const float *m, size_t plane, size_t columns, ui
                 continue;
             winograd_output_line(out, down[0][row], down[1][row], down[2][row], down[3][row]);
             vec_zip(out[0], out[1], &first_half, &second_half);
-            winograd_store(y[row] + 2 * x, first_half, left, table, f);
-            winograd_store(y[row] + 2 * x + 2 * LANES, second_half, right, table, f);
+            winograd_store(y[row] + 2 * x, first_half, left, form, f, table);
+            winograd_store(y[row] + 2 * x + 2 * LANES, second_half, right, form, f, table);
         }
     }
 }
 
-INLINE void winograd_output_by(const struct eng_winograd_output *out, bool table)
+INLINE void winograd_output_by(const struct eng_winograd_output *out, struct finish_form form)
 {
     const struct eng_finish f = *out->finish;
+    struct table table;
     const float *m = out->m;
     uint8_t *y = out->fp16;
 
+    if (form.table)
+        table_open(&table, f.table);
     for (uint32_t row = 0; row < out->rows; row += 2, m += (out->columns + 1) / 2, y += 2 * out->stride)
         winograd_output_row(m, out->plane, out->columns, y, row + 1 < out->rows ? y + out->stride : NULL,
-                            table, &f);
+                            form, &f, &table);
 }
 
 TARGET static void winograd_output(const struct eng_winograd_output *out)
 {
-    if (out->finish->table)
-        winograd_output_by(out, true);
+    if (!out->finish->table)
+        winograd_output_by(out, (struct finish_form){0});
+    else if (out->finish->table->kind == PR_ACTIVATION_PLAIN)
+        winograd_output_by(out, (struct finish_form){true, PR_ACTIVATION_PLAIN});
     else
-        winograd_output_by(out, false);
+        winograd_output_by(out, (struct finish_form){true, out->finish->table->kind});
 }

@@ -167,6 +167,42 @@ static void bits_do_not_depend_on_memory(void **state)
     }
 }
 
+/* The records of a concatenation of concatenations, and its result against double precision. */
+static uint32_t joined_records(uint32_t batch, uint32_t axis, bool twice, bool of_input)
+{
+    struct gr g;
+    uint32_t x, a, b, c, records;
+    struct cc_program *program;
+
+    gr_open(&g, 0xc000, GR_WHOLE);
+    x = gr_input(&g, "x", CC_FP16, GR(batch, 6, 5, 20));
+    a = gr_binary(&g, CC_OP_ADD, x, x);
+    b = gr_binary(&g, CC_OP_MUL, x, x);
+    c = gr_concat(&g, 2, (uint32_t[2]){a, twice ? a : b}, axis);
+    c = gr_concat(&g, 3, (uint32_t[3]){b, c, of_input ? x : gr_binary(&g, CC_OP_ADD, a, b)}, axis);
+    gr_output(&g, c);
+    gr_output(&g, gr_binary(&g, CC_OP_MUL, c, c));
+    program = gr_lower(&g);
+    records = program->records;
+    cc_program_destroy(program);
+    gr_check(&g, &client);
+    gr_close(&g);
+    return records;
+}
+
+static void operands_are_computed_in_their_place(void **state)
+{
+    (void)state;
+    /* Four operations; b is an operand of both, and its second place needs a copy. */
+    assert_int_equal(joined_records(1, 1, true, false), 4 + 1);
+    assert_int_equal(joined_records(1, 1, false, false), 4 + 1);
+    assert_int_equal(joined_records(1, 1, true, true), 3 + 2);
+    /* Planes of a batch do not follow each other, and neither do columns. */
+    assert_true(joined_records(2, 1, false, false) > 4 + 1);
+    assert_true(joined_records(1, 3, false, false) > 4 + 1);
+    assert_int_equal(joined_records(2, 0, true, false), 4 + 1);
+}
+
 static uint32_t conv_relu(struct gr *g, uint32_t x, uint32_t channels)
 {
     const uint32_t pad[4] = {1, 1, 1, 1};
@@ -329,6 +365,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bits_do_not_depend_on_memory),
+        cmocka_unit_test(operands_are_computed_in_their_place),
         cmocka_unit_test(a_chain_stays_in_l2),
         cmocka_unit_test(rows_are_packed_in_l2),
         cmocka_unit_test(l2_is_shared_by_need),

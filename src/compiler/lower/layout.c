@@ -231,6 +231,8 @@ static int concat_append(struct cc_lowering *l, struct concat *j, const struct c
     struct cc_span to = cc_span_part(j->staged ? &j->stage : &j->y, j->axis, j->at, x->extent[j->axis], 1);
 
     j->at += x->extent[j->axis];
+    if (x->at.place == to.at.place && x->at.index == to.at.index && x->at.offset == to.at.offset)
+        return 0; /* cc_pass_join: it was computed there */
     return cc_emit_span(l, x, &to, NULL);
 }
 

@@ -232,6 +232,8 @@ static int run(struct cc_lowering *l)
     if (!status)
         status = place_ports(l);
     if (!status)
+        status = cc_pass_join(l);
+    if (!status)
         status = lower_ops(l);
     if (!status && !(l->flags & CC_LOWER_DRAM))
         status = cc_pass_resident(l);

@@ -13,6 +13,8 @@ int cc_pass_live(struct cc_lowering *l);
 int cc_pass_fuse(struct cc_lowering *l);
 /* Chooses the order in which operations are lowered, so that intermediates are alive for a short time. */
 int cc_pass_schedule(struct cc_lowering *l);
+/* After ports are placed: operands of concatenations get places inside the result. */
+int cc_pass_join(struct cc_lowering *l);
 /*
  * After the lowering of all operations: moves intermediates to L2, as many as find room there. Results do not
  * change.

@@ -94,6 +94,7 @@ TARGET static bool all_finite(const float *floats, size_t n)
 #include "engine/kernels_table.h"
 #include "engine/kernels_finish.h"
 #include "engine/kernels_mac.h"
+#include "engine/kernels_exact.h"
 
 const struct eng_kernels KERNELS = {
     .lanes = LANES,
@@ -112,4 +113,6 @@ const struct eng_kernels KERNELS = {
     .mac_columns = mac_columns,
     .mac_channels = mac_channels,
     .fold_columns = fold_columns,
+    .exact_channels = exact_channels,
+    .exact_own = exact_own,
 };

@@ -102,8 +102,13 @@ static uint64_t sweep_rank(struct mach_lock *lock, enum rank rank)
 
 static uint64_t sweep(struct mach_lock *lock)
 {
-    uint64_t earliest = sweep_rank(lock, RANK_WAIT);
+    const struct mach_waiter *only = lock->waiters;
+    uint64_t earliest;
 
+    /* The usual case: one thread waits, for a completion that has not come. */
+    if (only && !only->next && !only->until_idle && !*only->done && only->virtual_at == UINT64_MAX)
+        return UINT64_MAX;
+    earliest = sweep_rank(lock, RANK_WAIT);
     if (!lock->runs)
         return earliest;
     sweep_rank(lock, RANK_INJECTED_RUN);

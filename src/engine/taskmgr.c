@@ -274,6 +274,19 @@ void eng_taskmgr_schedule(struct eng *e)
     }
 }
 
+static bool execute(struct eng *e, struct eng_queue *q, struct eng_prepared *p, struct pr_problem *problem)
+{
+    const uint32_t address = q->cursor.address, index = q->cursor.index;
+    bool done;
+
+    if (!e->watch.begin)
+        return eng_execute(e, q, p, problem);
+    e->watch.begin(e->watch.context);
+    done = eng_execute(e, q, p, problem);
+    e->watch.end(e->watch.context, address, index, &p->task);
+    return done;
+}
+
 static void complete(void *context)
 {
     struct eng *e = context;
@@ -285,7 +298,7 @@ static void complete(void *context)
     pr_problem_clear(&problem);
     e->completion = 0;
     e->running = -1;
-    if (!eng_execute(e, q, p, &problem)) {
+    if (!execute(e, q, p, &problem)) {
         failed(e, queue, &problem);
     } else {
         e->stats.descriptors++;

@@ -19,9 +19,39 @@ bool base_processor_has_f16c(void)
     }
     return known == 2;
 }
+
+bool base_processor_has_sha256(void)
+{
+    static atomic_int answer;
+    int known = atomic_load_explicit(&answer, memory_order_relaxed);
+    unsigned a, b, c, d;
+
+    if (!known) {
+        known = __builtin_cpu_supports("sse4.1") && __get_cpuid_count(7, 0, &a, &b, &c, &d) && b & bit_SHA
+                    ? 2
+                    : 1;
+        atomic_store_explicit(&answer, known, memory_order_relaxed);
+    }
+    return known == 2;
+}
 #else
 bool base_processor_has_f16c(void)
 {
     return false;
 }
+
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+
+bool base_processor_has_sha256(void)
+{
+    return getauxval(AT_HWCAP) & HWCAP_SHA2;
+}
+#else
+bool base_processor_has_sha256(void)
+{
+    return false;
+}
+#endif
 #endif

@@ -45,8 +45,9 @@
 struct bank {
     uint64_t start; /* offset in the reserved range */
     uint64_t bytes;
-    uint64_t offset;          /* of its bytes in the file */
-    int file;                 /* -1: free */
+    uint64_t offset; /* of its bytes in the file */
+    int file;
+    bool taken;               /* false: free */
     bool owned;               /* the file was made here and is closed with the bank */
     struct pr_extent *extent; /* of a surface: its physical pages */
     uint32_t extents;
@@ -81,6 +82,7 @@ struct soc_memory {
     struct soc_buddy *surfaces;  /* pages of the reserved range after DRAM */
     struct frame *frame;         /* per physical page of the surface space */
     uint64_t changes;            /* surfaces added and removed */
+    unsigned banks;              /* no bank from here on was ever taken */
     struct bank bank[BANKS_MAX]; /* 0 is DRAM */
 };
 
@@ -99,7 +101,7 @@ static void close_file(struct bank *bank)
 {
     if (bank->owned)
         close(bank->file);
-    bank->file = -1;
+    bank->taken = false;
 }
 
 /* What a bank's bytes are. */
@@ -131,6 +133,9 @@ static int place(struct soc_memory *m, unsigned index, uint64_t start, uint64_t 
     }
     bank->start = start;
     bank->bytes = bytes;
+    bank->taken = true;
+    if (index >= m->banks)
+        m->banks = index + 1;
     return 0;
 }
 
@@ -154,8 +159,6 @@ int soc_memory_create(uint64_t base, uint64_t bytes, struct soc_memory **memory,
     m->base = base;
     m->dram_bytes = pr_round_up(bytes, PR_PAGE_BYTES);
     m->host_bytes = m->dram_bytes + SURFACE_SPACE;
-    for (unsigned i = 0; i < BANKS_MAX; i++)
-        m->bank[i].file = -1;
     m->host = reserve(m->host_bytes, PROT_NONE);
     m->frame = reserve(SURFACE_PAGES * sizeof(*m->frame), PROT_READ | PROT_WRITE);
     m->owner = reserve(m->dram_bytes / PR_PAGE_BYTES, PROT_READ | PROT_WRITE);
@@ -184,8 +187,8 @@ void soc_memory_destroy(struct soc_memory *memory)
 {
     if (!memory)
         return;
-    for (unsigned i = 0; i < BANKS_MAX; i++) {
-        if (memory->bank[i].file >= 0)
+    for (unsigned i = 0; i < memory->banks; i++) {
+        if (memory->bank[i].taken)
             close_file(&memory->bank[i]);
         base_free(memory->bank[i].extent);
     }
@@ -337,7 +340,7 @@ void soc_memory_buffer_free(struct soc_memory *memory, struct soc_buffer *buffer
 static unsigned free_bank(const struct soc_memory *m)
 {
     for (unsigned i = 1; i < BANKS_MAX; i++)
-        if (m->bank[i].file < 0)
+        if (!m->bank[i].taken)
             return i;
     return 0;
 }

@@ -2,6 +2,8 @@
 /* An answer is kept: cpuid is slow where a hypervisor executes it. Threads that ask at once find the same. */
 #include "base/processor.h"
 
+#include <sched.h>
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <stdatomic.h>
@@ -55,3 +57,11 @@ bool base_processor_has_sha256(void)
 }
 #endif
 #endif
+
+unsigned base_processor_count(void)
+{
+    cpu_set_t usable;
+    int count = sched_getaffinity(0, sizeof(usable), &usable) ? 1 : CPU_COUNT(&usable);
+
+    return count > 1 ? (unsigned)count : 1;
+}

@@ -50,7 +50,7 @@ int eng_create(const struct eng_config *config, struct dart *dart, struct soc_cl
     e->compute.path = config->path;
     status = eng_pool_create(config->threads ? config->threads : 1, &e->compute.pool);
     if (status) {
-        base_fail(error, -status, "The engine's %u worker threads could not be started.", config->threads);
+        base_fail(error, -status, "The engine cannot have %u threads.", config->threads);
         goto fail;
     }
     eng_taskmgr_reset(e);

@@ -305,12 +305,7 @@ static struct ane_machine *make_empty(struct base_error *error)
         base_free(m);
         return NULL;
     }
-    if (mach_lock_init(&m->lock, m->clock)) {
-        base_fail(error, ENOMEM, "No memory for a machine's lock.");
-        soc_clock_destroy(m->clock);
-        base_free(m);
-        return NULL;
-    }
+    mach_lock_init(&m->lock, m->clock);
     m->lock.report = mach_lines_report;
     m->lock.stuck = engine_stuck;
     m->lock.context = m;
@@ -336,7 +331,6 @@ static void take_apart(struct ane_machine *m)
     mach_banks_close(m);
     mach_lines_end(m);
     mach_dump_free(m);
-    mach_lock_destroy(&m->lock);
     soc_clock_destroy(m->clock);
     mach_tracing_close(m->tracing);
     base_free(m);

@@ -546,16 +546,16 @@ void drvrig_make(struct drvrig *rig, bool boot)
     trace_start(rig);
     assert_int_equal(soc_bus_create(BUS_BASE, BUS_BYTES, &quiet, &bus, &error), 0);
     const struct soc_block blocks[] = {
-        {"pmu", board()->pmu, 0x4000, pmu_read, pmu_write, rig},
-        {"dart0", board()->dart[0], 0x4000, dart_read, dart_write, rig->dart[0]},
-        {"dart1", board()->dart[1], 0x4000, dart_read, dart_write, rig->dart[1]},
-        {"dart2", board()->dart[2], 0x4000, dart_read, dart_write, rig->dart[2]},
-        {"status", container + 0xc000, 0x4000, status_read, no_write, rig},
-        {"vector", container + 0x1050000, 0x4000, vector_read, vector_write, rig},
-        {"time", container + 0x1170000, 0x4000, no_read, no_write, rig},
-        {"cpu", container + 0x1400000, 0x4000, cpu_read, cpu_write, rig},
-        {"mailbox", container + MAILBOX, 0x1c000, mailbox_read, mailbox_write, rig},
-        {"tm", container + 0x1c24000, 0x4000, tm_read, no_write, rig},
+        {"pmu", board()->pmu, 0x4000, pmu_read, pmu_write, rig, NULL},
+        {"dart0", board()->dart[0], 0x4000, dart_read, dart_write, rig->dart[0], NULL},
+        {"dart1", board()->dart[1], 0x4000, dart_read, dart_write, rig->dart[1], NULL},
+        {"dart2", board()->dart[2], 0x4000, dart_read, dart_write, rig->dart[2], NULL},
+        {"status", container + 0xc000, 0x4000, status_read, no_write, rig, NULL},
+        {"vector", container + 0x1050000, 0x4000, vector_read, vector_write, rig, NULL},
+        {"time", container + 0x1170000, 0x4000, no_read, no_write, rig, NULL},
+        {"cpu", container + 0x1400000, 0x4000, cpu_read, cpu_write, rig, NULL},
+        {"mailbox", container + MAILBOX, 0x1c000, mailbox_read, mailbox_write, rig, NULL},
+        {"tm", container + 0x1c24000, 0x4000, tm_read, no_write, rig, NULL},
     };
     for (unsigned i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++)
         assert_int_equal(soc_bus_attach(bus, &blocks[i], &error), 0);

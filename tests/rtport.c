@@ -147,6 +147,12 @@ void rt_port_write32(struct rt_port *port, uint64_t address, uint32_t value)
     rt_port_write64(port, address, value);
 }
 
+void rt_port_write_words(struct rt_port *port, uint64_t address, const uint32_t *value, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        rt_port_write32(port, address + 4ull * i, value[i]);
+}
+
 uint64_t rt_port_read64(struct rt_port *port, uint64_t address)
 {
     uint64_t value;

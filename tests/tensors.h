@@ -264,6 +264,7 @@ static inline struct eng_pool *way_begin(const struct way *way)
 {
     if (!two_threads)
         assert_int_equal(eng_pool_create(2, &two_threads), 0);
+    eng_pool_wake_always(true);
     eng_isa_limit(way->isa);
     return way->threads == 2 ? two_threads : NULL;
 }
@@ -271,6 +272,7 @@ static inline struct eng_pool *way_begin(const struct way *way)
 static inline void ways_end(void)
 {
     eng_isa_limit(ENG_ISA_AVX512);
+    eng_pool_wake_always(false);
     eng_pool_destroy(two_threads);
     two_threads = NULL;
 }

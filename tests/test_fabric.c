@@ -48,7 +48,7 @@ static bool alive(void *context)
 static int setup(void **state)
 {
     static struct subject s;
-    const struct soc_block gpu = {"gpu", GPU, SOC_BUS_GRANULE, soc_gpu_read32, soc_gpu_write32, &s.gpu};
+    const struct soc_block gpu = {"gpu", GPU, SOC_BUS_GRANULE, soc_gpu_read32, soc_gpu_write32, &s.gpu, NULL};
 
     memset(&s, 0, sizeof(s));
     assert_int_equal(soc_clock_create(&s.clock, NULL), 0);

@@ -35,8 +35,8 @@ static void the_bus_finds_blocks_and_counts_nobody(void **state)
     struct soc_trace trace;
     struct soc_bus *bus;
     uint32_t answer = 42;
-    struct soc_block block = {"block", 0x1008000, 0x8000, block_read, block_write, &answer};
-    struct soc_block other = {"other", 0x100c000, 0x4000, block_read, block_write, &answer};
+    struct soc_block block = {"block", 0x1008000, 0x8000, block_read, block_write, &answer, NULL};
+    struct soc_block other = {"other", 0x100c000, 0x4000, block_read, block_write, &answer, NULL};
 
     (void)state;
     assert_int_equal(soc_clock_create(&clock, NULL), 0);
@@ -96,7 +96,7 @@ static void a_tap_sees_changes_and_drops(void **state)
     struct soc_trace trace;
     struct soc_bus *bus;
     uint32_t answer = 42;
-    struct soc_block block = {"block", 0x1008000, 0x4000, block_read, block_write, &answer};
+    struct soc_block block = {"block", 0x1008000, 0x4000, block_read, block_write, &answer, NULL};
 
     (void)state;
     assert_int_equal(soc_clock_create(&clock, NULL), 0);

@@ -146,7 +146,11 @@ struct ane_machine_config {
     /* 1: with its controller and driver, booted; see iokit.h. 0: bare, the caller drives the engine */
     uint32_t firmware;
     uint32_t strict_tlb; /* 1: walk the page table at every use and report missing invalidates */
-    uint32_t threads;    /* worker threads, 1 to ANE_THREADS_MAX; 0 = 1. Results do not depend on it */
+    /*
+     * threads that compute, the caller's included, 1 to ANE_THREADS_MAX; 0 = one for each processor of the
+     * calling thread, at most 8. Results do not depend on it
+     */
+    uint32_t threads;
     uint32_t vma_budget; /* host mappings the DART's windows may use; 0 = 24,000 */
     /* largest descriptor: multiply-accumulates, or elements; 0 = 2^40 (2^33 elements, 2^31 narrow ones) */
     uint64_t max_work;

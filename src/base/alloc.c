@@ -79,6 +79,20 @@ void base_pages_free(void *memory, size_t bytes)
         munmap(memory, pages_of(bytes));
 }
 
+void base_clear(void *memory, size_t bytes)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)memory;
+    const size_t before = (size_t)(-at & (page - 1));
+    size_t whole = bytes > before ? (bytes - before) / page * page : 0;
+
+    if (!whole || madvise((uint8_t *)memory + before, whole, MADV_REMOVE)) {
+        memset(memory, 0, bytes);
+        return;
+    }
+    memset(memory, 0, before);
+    memset((uint8_t *)memory + before + whole, 0, bytes - before - whole);
+}
+
 void *base_realloc(void *memory, size_t bytes)
 {
     return base_alloc_allowed() ? realloc(memory, bytes) : NULL;

@@ -21,6 +21,11 @@ void *base_alloc_aligned(size_t alignment, size_t bytes);
  */
 void *base_pages(size_t bytes);
 void base_pages_free(void *memory, size_t bytes);
+/*
+ * Zeros. Whole pages of a mapped memory file are given back to the host, which takes no time for those that
+ * were never used.
+ */
+void base_clear(void *memory, size_t bytes);
 /* Like realloc; new bytes are not cleared. */
 void *base_realloc(void *memory, size_t bytes);
 char *base_strdup(const char *string);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -13,7 +14,8 @@
 
 #include "base/alloc.h"
 
-#define FIRST_FREE 3 /* after the standard streams */
+#define FIRST_FREE 3            /* after the standard streams */
+#define COPIED     (256u << 10) /* at a time: what stays in a cache */
 
 int base_file_above_standard(int file)
 {
@@ -85,6 +87,24 @@ int base_file_put(int file, const void *bytes, size_t size)
     return 0;
 }
 
+int base_file_put_at(int file, const void *bytes, size_t size, off_t at)
+{
+    const uint8_t *from = bytes;
+
+    while (size) {
+        ssize_t put = pwrite(file, from, size, at);
+
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0)
+            return put ? -errno : -EIO;
+        from += put;
+        at += put;
+        size -= (size_t)put;
+    }
+    return 0;
+}
+
 FILE *base_file_write(const char *path)
 {
     int file = base_file_above_standard(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)), code;
@@ -114,42 +134,85 @@ int base_file_fill(int file, void *bytes, size_t size)
     return 0;
 }
 
-static int read_regular(int file, const char *path, size_t most, uint8_t **bytes, size_t *size,
-                        struct base_error *error)
+static int check_regular(int file, const char *path, uint64_t most, uint64_t *size, struct base_error *error)
 {
     struct stat info;
-    int status;
 
     if (fstat(file, &info))
         return base_fail(error, errno, "%s: cannot be read: %s.", path, strerror(errno));
     if (!S_ISREG(info.st_mode))
         return base_fail(error, EINVAL, "%s: not a file.", path);
     if ((uint64_t)info.st_size > most)
-        return base_fail(error, EFBIG, "%s: it has %lld bytes; the limit is %zu.", path,
+        return base_fail(error, EFBIG, "%s: it has %lld bytes; the limit is %" PRIu64 ".", path,
                          (long long)info.st_size, most);
-    *size = (size_t)info.st_size;
-    *bytes = base_alloc(*size + 1);
+    *size = (uint64_t)info.st_size;
+    return 0;
+}
+
+int base_file_open(const char *path, uint64_t most, uint64_t *size, struct base_error *error)
+{
+    int file = base_file_above_standard(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)), status;
+
+    if (file < 0)
+        return base_fail(error, errno, "%s: cannot be opened: %s.", path, strerror(errno));
+    status = check_regular(file, path, most, size, error);
+    if (!status)
+        return file;
+    close(file);
+    return status;
+}
+
+static int read_all(int file, const char *path, size_t size, uint8_t **bytes, struct base_error *error)
+{
+    int status;
+
+    *bytes = base_alloc(size + 1);
     if (!*bytes)
         return base_fail(error, ENOMEM, "%s: there is no memory to read it.", path);
-    status = base_file_fill(file, *bytes, *size);
+    status = base_file_fill(file, *bytes, size);
     if (status == -ENODATA)
         return base_fail(error, ENODATA, "%s: it became shorter than its %zu bytes while it was read.", path,
-                         *size);
+                         size);
     return status ? base_fail(error, -status, "%s: cannot be read: %s.", path, strerror(-status)) : 0;
 }
 
 int base_file_read(const char *path, size_t most, uint8_t **bytes, size_t *size, struct base_error *error)
 {
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), status;
+    uint64_t found;
+    int file, status;
 
     *bytes = NULL;
+    file = base_file_open(path, most, &found, error);
     if (file < 0)
-        return base_fail(error, errno, "%s: cannot be opened: %s.", path, strerror(errno));
-    status = read_regular(file, path, most, bytes, size, error);
+        return file;
+    *size = (size_t)found;
+    status = read_all(file, path, *size, bytes, error);
     close(file);
     if (status) {
         base_free(*bytes);
         *bytes = NULL;
     }
+    return status;
+}
+
+int base_file_copy(int from, int to, uint64_t size, off_t at)
+{
+    const size_t most = size < COPIED ? (size_t)size : COPIED;
+    uint8_t *part = base_alloc(most);
+    uint64_t done = 0;
+    int status = part ? 0 : -ENOMEM;
+
+    while (done < size && !status) {
+        const size_t wanted = size - done < most ? (size_t)(size - done) : most;
+        ssize_t got = pread(from, part, wanted, (off_t)done);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        status = got > 0 ? base_file_put_at(to, part, (size_t)got, at + (off_t)done)
+                 : got   ? -errno
+                         : -ENODATA;
+        done += got > 0 ? (uint64_t)got : 0;
+    }
+    base_free(part);
     return status;
 }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 
@@ -28,6 +29,10 @@ int base_file_above_standard(int file);
 int base_file_seal(int file, uint64_t size);
 /* All bytes; 0 or a negative errno. */
 int base_file_put(int file, const void *bytes, size_t size);
+/* The same at a place of the file, wherever the descriptor is. */
+int base_file_put_at(int file, const void *bytes, size_t size, off_t at);
+/* The first `size` bytes of one file to a place of another. -ENODATA when there are fewer. */
+int base_file_copy(int from, int to, uint64_t size, off_t at);
 /* A new or emptied file for writing, or NULL with errno set. */
 FILE *base_file_write(const char *path);
 
@@ -37,6 +42,8 @@ FILE *base_file_write(const char *path);
  * meanwhile, -ENOMEM, or the error of open or read.
  */
 int base_file_read(const char *path, size_t most, uint8_t **bytes, size_t *size, struct base_error *error);
+/* A descriptor of a regular file and its size; or a negative errno, as base_file_read has them. */
+int base_file_open(const char *path, uint64_t most, uint64_t *size, struct base_error *error);
 /* Exactly `size` bytes from where the descriptor is; -ENODATA when there are fewer. */
 int base_file_fill(int file, void *bytes, size_t size);
 

@@ -23,7 +23,6 @@
 /* What is signed begins with this, so that a signature for anything else is none for a program. */
 static const char subject[16] = "anemone program1";
 
-_Static_assert(BASE_HASH_BYTES == crypto_hash_sha256_BYTES, "SHA-256");
 _Static_assert(BASE_KEY_BYTES == crypto_sign_PUBLICKEYBYTES, "Ed25519");
 _Static_assert(BASE_SIGNATURE_BYTES == crypto_sign_BYTES && SEED_BYTES == crypto_sign_SEEDBYTES, "Ed25519");
 
@@ -190,17 +189,17 @@ bool base_signing_verify(const struct base_hashes *hashes, const struct base_sig
 
 void base_signing_hash(const void *bytes, size_t size, uint8_t hash[BASE_HASH_BYTES])
 {
-    crypto_hash_sha256(hash, bytes, size);
+    base_hash_of(bytes, size, hash);
 }
 
 int base_signing_hash_file(int file, uint64_t most, uint8_t hash[BASE_HASH_BYTES])
 {
-    crypto_hash_sha256_state state;
+    struct base_hash state;
     uint8_t part[CHUNK_BYTES];
     uint64_t at = 0;
     ssize_t got;
 
-    crypto_hash_sha256_init(&state);
+    base_hash_begin(&state);
     while ((got = pread(file, part, sizeof(part), (off_t)at))) {
         if (got < 0 && errno == EINTR)
             continue;
@@ -209,8 +208,8 @@ int base_signing_hash_file(int file, uint64_t most, uint8_t hash[BASE_HASH_BYTES
         at += (uint64_t)got;
         if (at > most)
             return -EFBIG;
-        crypto_hash_sha256_update(&state, part, (size_t)got);
+        base_hash_add(&state, part, (size_t)got);
     }
-    crypto_hash_sha256_final(&state, hash);
+    base_hash_end(&state, hash);
     return 0;
 }

@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 
-#define BASE_HASH_BYTES      32u
 #define BASE_KEY_BYTES       32u
 #define BASE_SIGNATURE_BYTES 64u
 

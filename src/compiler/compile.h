@@ -39,8 +39,13 @@ struct cc_bundle {
     char *manifest; /* manifest.json, with a NUL after it */
     uint8_t *main;  /* main.e5 */
     size_t main_bytes;
-    uint8_t *weights;
+    uint8_t *weights; /* weights.bin; NULL: none, or in weights_file */
     size_t weights_bytes;
+    /*
+     * Large weights of a bundle that was read stay in their file: a descriptor of it, 0: none. It was checked
+     * as every byte is, but another process may write to it later.
+     */
+    int weights_file;
     char model[CC_MODEL_NAME_BYTES]; /* the file that it was compiled from, without folder; may be empty */
     struct base_hashes hashes;       /* of main.e5 and weights.bin */
     bool is_signed;                  /* bundles of earlier versions are not */
@@ -109,6 +114,13 @@ int cc_compile_find(const char *model, const struct cc_options *options, struct 
 /* Reads NAME.bundle: manifest hashes, FlatBuffer structure, record contents. Every byte is checked. */
 int cc_bundle_read(const char *path, struct cc_bundle *bundle, struct base_error *error);
 void cc_bundle_release(struct cc_bundle *bundle);
+/* Weights that are in a file come into memory, checked again. */
+int cc_bundle_weights(struct cc_bundle *bundle, struct base_error *error);
+/*
+ * Writes the weights to a place of a file. Of weights in a file the copy is not checked: for a reader who
+ * checks what he gets, as the driver and cc_bundle_read do. 0 or a negative errno.
+ */
+int cc_bundle_put_weights(const struct cc_bundle *bundle, int file, uint64_t at);
 
 /* The cache: entries by key, newest use first. Anything with the name of a key counts as an entry. */
 struct cc_cache_entry {

@@ -181,6 +181,7 @@ void dart_reset(struct dart *dart, uint32_t ports)
         else if (domain->live)
             dart_domain_retire(domain);
     }
+    dart->core.changes++;
     line_update(dart);
 }
 
@@ -294,6 +295,7 @@ void dart_write32(struct dart *dart, enum dart_port port, uint32_t offset, uint3
     default: *word_at(controller, offset) = value; break;
     }
     memset(controller->stream, 0, sizeof(controller->stream));
+    dart->core.changes++;
 }
 
 /* REMAP holds one byte per stream id; zero is the identity (chosen), otherwise the low bits are the slot. */
@@ -434,6 +436,11 @@ bool dart_refusal_over(struct dart *dart, const struct dart_refusal *refusal)
 bool dart_write_restarts(uint32_t offset)
 {
     return offset == PR_DART_ERROR || offset == PR_DART_STREAM_COMMAND || offset == PR_DART_TLB_CONTROL;
+}
+
+uint64_t dart_generation(const struct dart *dart)
+{
+    return dart->core.strict ? 0 : dart->core.changes + *dart->core.memory_changes;
 }
 
 void dart_grants_begin(struct dart *dart)

@@ -60,6 +60,7 @@ struct dart_range {
     uint64_t iova;
     uint64_t bytes;
     uint8_t *host; /* contiguous host address, or NULL: use dart_copy_in and dart_copy_out */
+    bool window;   /* that address is in the domain's window */
 };
 
 /*
@@ -72,6 +73,19 @@ struct dart_range {
  */
 int dart_range_get(struct dart *dart, enum dart_port port, uint32_t stream, uint64_t iova, uint64_t bytes,
                    enum dart_access access, struct dart_range *range);
+
+/*
+ * Who repeats a grant may keep the range instead while this number stays: it moves before a range that was
+ * granted once could be refused, or have another host address. 0: ranges are not to be kept (strict_tlb).
+ * Within dart_grants_begin and dart_grants_end a kept range is held like a new one by dart_range_use.
+ */
+uint64_t dart_generation(const struct dart *dart);
+void dart_range_touch(const struct dart_range *range);
+static inline void dart_range_use(const struct dart_range *range)
+{
+    if (range->window)
+        dart_range_touch(range);
+}
 
 /* The access that was refused last, and whether its controller captured it (not while it holds another). */
 struct dart_refusal {

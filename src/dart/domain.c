@@ -29,6 +29,8 @@ int dart_core_init(struct dart_core *core, const struct dart_config *config, str
                    struct soc_trace *trace, struct base_error *error)
 {
     core->memory = memory;
+    core->memory_changes = soc_memory_changes(memory);
+    core->changes = 1;
     core->trace = trace;
     core->form = config->form;
     core->strict = config->strict_tlb;
@@ -90,7 +92,7 @@ void dart_domain_empty(struct dart_domain *domain)
         memset(domain->entries + i * DART_CHUNK_PAGES, 0, DART_CHUNK_PAGES * sizeof(struct dart_entry));
         domain->chunk[i].filled = false;
     }
-    domain->generation++;
+    dart_domain_changed(domain);
 }
 
 void dart_domain_retire(struct dart_domain *domain)

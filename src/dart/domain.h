@@ -66,12 +66,21 @@ struct dart_core {
     uint32_t budget;
     uint64_t clock;     /* counts grants, for least recently used */
     uint64_t pin_floor; /* chunks used after it are not dropped */
+    uint64_t changes;   /* registers written, and entries or host mappings gone; from 1 */
+    const uint64_t *memory_changes;
     struct dart_stats stats;
     struct dart_entry *entries; /* of all domains */
     uint64_t *marks;            /* scratch bitmap over frames, clear between calls */
     struct dart_domain domain[DART_DOMAINS];
     struct dart_domain bypass; /* of all streams that do not translate */
 };
+
+/* An entry or a host mapping of the domain has gone away. */
+static inline void dart_domain_changed(struct dart_domain *domain)
+{
+    domain->generation++;
+    domain->core->changes++;
+}
 
 static inline uint64_t dart_entry_address(struct dart_entry entry)
 {

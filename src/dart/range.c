@@ -127,6 +127,12 @@ static bool range_scan(struct dart_domain *domain, uint64_t iova, uint64_t end, 
     return true;
 }
 
+void dart_range_touch(const struct dart_range *range)
+{
+    dart_window_touch(range->domain, (uint32_t)(range->iova >> PR_PAGE_SHIFT),
+                      (uint32_t)((range->iova + range->bytes - 1) >> PR_PAGE_SHIFT));
+}
+
 static struct dart_grant *grant_slot(struct dart_domain *domain, uint32_t iova, uint32_t bytes)
 {
     return &domain->grant[((iova >> 6 ^ bytes << 7) * 0x9e3779b1u >> 16) % DART_GRANTS];
@@ -141,9 +147,10 @@ static bool grant_recall(struct dart_domain *domain, uint32_t iova, uint32_t byt
     if (grant->generation != domain->generation || grant->iova != iova || grant->bytes != bytes ||
         !(grant->access >> access & 1) || domain->core->strict)
         return false;
+    range->window = grant->window;
     if (grant->window) {
         range->host = domain->window + iova;
-        dart_window_touch(domain, iova >> PR_PAGE_SHIFT, (iova + bytes - 1) >> PR_PAGE_SHIFT);
+        dart_range_touch(range);
     } else {
         range->host = soc_memory_at(domain->core->memory, grant->address, bytes);
     }
@@ -151,12 +158,12 @@ static bool grant_recall(struct dart_domain *domain, uint32_t iova, uint32_t byt
 }
 
 static void grant_remember(struct dart_domain *domain, const struct dart_range *range,
-                           enum dart_access access, uint64_t address, bool window)
+                           enum dart_access access, uint64_t address)
 {
     uint32_t bytes = (uint32_t)range->bytes;
     struct dart_grant *grant = grant_slot(domain, (uint32_t)range->iova, bytes);
     bool again = grant->generation == domain->generation && grant->iova == range->iova &&
-                 grant->bytes == bytes && grant->window == window;
+                 grant->bytes == bytes && grant->window == range->window;
 
     *grant = (struct dart_grant){
         .generation = domain->generation,
@@ -164,7 +171,7 @@ static void grant_remember(struct dart_domain *domain, const struct dart_range *
         .iova = (uint32_t)range->iova,
         .bytes = bytes,
         .access = (again ? grant->access : 0) | 1u << access,
-        .window = window,
+        .window = range->window,
     };
 }
 
@@ -177,17 +184,16 @@ static void range_place(struct dart_domain *domain, const struct scan *scan, enu
 {
     uint32_t first = (uint32_t)(range->iova >> PR_PAGE_SHIFT);
     uint32_t last = (uint32_t)((range->iova + range->bytes - 1) >> PR_PAGE_SHIFT);
-    bool window = false;
 
     if (scan->contiguous)
         range->host = soc_memory_at(domain->core->memory, scan->address, range->bytes);
     if (!range->host && (scan->mapped || dart_window_map(domain, first, last))) {
         dart_window_touch(domain, first, last);
         range->host = domain->window + range->iova;
-        window = true;
+        range->window = true;
     }
     if (range->host)
-        grant_remember(domain, range, access, scan->address, window);
+        grant_remember(domain, range, access, scan->address);
     else
         domain->core->stats.slow_grants++;
 }

@@ -154,7 +154,7 @@ static void window_abandon(struct dart_domain *domain)
         domain->chunk[i].vmas = domain->chunk[i].mapped = 0;
     }
     domain->window = NULL;
-    domain->generation++;
+    dart_domain_changed(domain);
 }
 
 static bool pinned(const struct dart_core *core, const struct dart_chunk *chunk)
@@ -166,7 +166,7 @@ static bool pinned(const struct dart_core *core, const struct dart_chunk *chunk)
 static void chunk_drop(struct dart_domain *domain, uint32_t index)
 {
     domain->core->stats.window_drops++;
-    domain->generation++;
+    dart_domain_changed(domain);
     if (!host_reserve(window_at(domain, index * DART_CHUNK_PAGES), CHUNK_BYTES)) {
         window_abandon(domain);
         return;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bundles. A bundle takes the same path as a raw image, on purpose: it is expanded to an image in DRAM of the
- * driver's own, which drv_image_load reads, so that nothing is loaded that the image's checks have not seen.
- * The bytes are a private copy; no pointer into them is kept afterwards.
+ * Bundles. A bundle takes the same path as a raw image, on purpose: it is expanded to an image of the driver's
+ * own, which drv_image_load reads, so that nothing is loaded that the image's checks have not seen. The
+ * constants, which those checks do not read, are left out of it. The bytes are a private copy; no pointer
+ * into them is kept afterwards.
  */
 #include "driver/bundle.h"
 
@@ -10,7 +11,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "driver/block.h"
 #include "program/e5_image.h"
 
 /* What is needed while a bundle is expanded. */
@@ -31,24 +31,28 @@ bool drv_bundle_find(const void *bytes, uint64_t size, struct ane_program_bundle
     return *weights <= size && head->weights_bytes == size - *weights;
 }
 
-/* The image, in DRAM for as long as the caller reads it. */
-static IOReturn write_image(struct drv *d, const struct expansion *x, struct drv_pages *image,
-                            uint64_t *bytes)
+/*
+ * The image, for as long as the caller reads it. The place of its constants in it is never touched, so it
+ * takes no memory.
+ */
+static IOReturn write_image(struct drv *d, const struct expansion *x, struct drv_image *image)
 {
     size_t size = pr_hwx_write(&x->image.program, NULL, 0);
+    void *bytes;
 
     if (!size)
         return drv_refuse(d, kIOReturnBadArgument,
                           "Program create: the bundle's ports do not fit into an image.");
-    if (drv_pages_take(d, size, true, image))
+    bytes = base_pages(size);
+    if (!bytes)
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for an image of %zu bytes.", size);
-    *bytes = pr_hwx_write(&x->image.program, image->host, size);
+    pr_hwx_write(&x->image.program, bytes, size);
+    *image = (struct drv_image){.bytes = bytes, .size = size};
     return kIOReturnSuccess;
 }
 
 static IOReturn expand_bundle(struct drv *d, struct expansion *x, const struct ane_program_bundle *head,
-                              const uint8_t *main, const uint8_t *weights, struct drv_pages *image,
-                              uint64_t *bytes)
+                              const uint8_t *main, struct drv_image *image)
 {
     struct pr_problem problem = {0};
 
@@ -64,30 +68,29 @@ static IOReturn expand_bundle(struct drv *d, struct expansion *x, const struct a
     if (!x->parts.text || !x->parts.scalars)
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for %u descriptors.",
                           x->e5.records);
-    if (!pr_e5_image_make(&x->e5, weights, &x->parts, &x->image, &problem))
+    if (!pr_e5_image_make(&x->e5, NULL, &x->parts, &x->image, &problem))
         return drv_refuse(d, kIOReturnBadArgument, "Program create: %s", problem.text);
-    return write_image(d, x, image, bytes);
+    return write_image(d, x, image);
 }
 
-IOReturn drv_bundle_expand(struct drv *d, const void *payload, uint64_t size, struct drv_pages *image,
-                           uint64_t *image_bytes)
+IOReturn drv_bundle_expand(struct drv *d, const void *bytes, struct drv_image *image)
 {
-    const uint8_t *bytes = payload;
     struct ane_program_bundle head;
-    struct expansion *x;
-    uint64_t weights;
+    struct expansion *x = base_alloc(sizeof(*x));
     IOReturn result;
 
-    if (!drv_bundle_find(bytes, size, &head, &weights))
-        return drv_refuse(d, kIOReturnBadArgument,
-                          "Program create: the two parts of the bundle do not fill its %" PRIu64 " bytes.",
-                          size);
-    x = base_alloc(sizeof(*x));
     if (!x)
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory to read the bundle.");
-    result = expand_bundle(d, x, &head, bytes + sizeof(head), bytes + weights, image, image_bytes);
+    memcpy(&head, bytes, sizeof(head));
+    result = expand_bundle(d, x, &head, (const uint8_t *)bytes + sizeof(head), image);
     base_free(x->parts.scalars);
     base_free(x->parts.text);
     base_free(x);
     return result;
+}
+
+void drv_bundle_drop(struct drv_image *image)
+{
+    base_pages_free((void *)image->bytes, image->size);
+    *image = (struct drv_image){0};
 }

@@ -156,6 +156,14 @@ static struct drv_part next_part(const struct pr_hwx_span *span, uint64_t align,
     return part;
 }
 
+static const uint8_t *kernel_bytes(const struct source *source, uint32_t i)
+{
+    const struct drv_image *image = &source->image[i];
+
+    return image->constants ? image->constants
+                            : (const uint8_t *)image->bytes + source->span[i].kernel.offset;
+}
+
 /* An earlier procedure with the same bytes of kernel, or `i`. */
 static uint32_t find_kernel(const struct source *source, uint32_t i)
 {
@@ -163,8 +171,7 @@ static uint32_t find_kernel(const struct source *source, uint32_t i)
     uint32_t k = 0;
 
     while (k < i && (source->span[k].kernel.size != span->size ||
-                     memcmp((const uint8_t *)source->image[k].bytes + source->span[k].kernel.offset,
-                            (const uint8_t *)source->image[i].bytes + span->offset, span->size) != 0))
+                     memcmp(kernel_bytes(source, k), kernel_bytes(source, i), span->size) != 0))
         k++;
     return k;
 }
@@ -206,7 +213,7 @@ static IOReturn read_procedure(struct drv *d, struct source *source, uint32_t i,
 static IOReturn make_block(struct drv *d, uint32_t usage, uint64_t bytes, const char *what,
                            struct drv_block *block)
 {
-    if (!bytes)
+    if (!bytes || block->bytes)
         return kIOReturnSuccess;
     if (drv_block_make(d, usage, bytes, block))
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for the %s, %" PRIu64 " bytes.",
@@ -215,11 +222,12 @@ static IOReturn make_block(struct drv *d, uint32_t usage, uint64_t bytes, const 
     return kIOReturnSuccess;
 }
 
-static void copy_part(const struct drv_block *block, const struct drv_part *part, const void *image,
-                      const struct pr_hwx_span *span)
+static void copy_part(const struct drv_block *block, const struct drv_part *part, const uint8_t *from)
 {
-    if (part->bytes)
-        memcpy((uint8_t *)block->host + part->offset, (const uint8_t *)image + span->offset, part->bytes);
+    uint8_t *to = (uint8_t *)block->host + part->offset;
+
+    if (part->bytes && to != from)
+        memcpy(to, from, part->bytes);
 }
 
 /* The sections of the images, and the memory in which the firmware says where it sees them. */
@@ -239,10 +247,11 @@ static IOReturn load_spans(struct drv *d, const struct source *source, const str
         return result;
     for (uint32_t i = 0; i < program->procedures; i++) {
         const struct drv_procedure *p = &program->procedure[i];
+        const uint8_t *image = source->image[i].bytes;
 
-        copy_part(&program->text, &p->text, source->image[i].bytes, &source->span[i].text);
-        copy_part(&program->kernel, &p->kernel, source->image[i].bytes, &source->span[i].kernel);
-        copy_part(&program->constants, &p->constants, source->image[i].bytes, &source->span[i].constants);
+        copy_part(&program->text, &p->text, image + source->span[i].text.offset);
+        copy_part(&program->kernel, &p->kernel, kernel_bytes(source, i));
+        copy_part(&program->constants, &p->constants, image + source->span[i].constants.offset);
     }
     return kIOReturnSuccess;
 }

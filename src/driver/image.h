@@ -11,11 +11,13 @@
 struct drv_image {
     const void *bytes;
     uint64_t size;
+    const void *constants; /* those of its kernel; NULL: they are in the image */
 };
 
 /*
  * Fills procedures, text, kernel and container of the program, whose number of procedures is set: one image
- * each. On failure nothing is left and the reason is the driver's last error.
+ * each. A kernel that the program has already is that of its only image. On failure nothing is left and the
+ * reason is the driver's last error.
  */
 IOReturn drv_image_load(struct drv *driver, const struct drv_image *image, struct drv_program *program);
 void drv_image_drop(struct drv *driver, struct drv_program *program);

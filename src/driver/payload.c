@@ -2,7 +2,8 @@
 /*
  * Payloads. The image is read from a copy of the driver's own: nothing the client does to its surface
  * meanwhile matters. Every procedure becomes an image, a bundle by expansion; the images of all procedures
- * are there at once, because the container is made from all of them.
+ * are there at once, because the container is made from all of them. The weights of a bundle that is alone
+ * are copied once, to the memory that the engine reads them from.
  */
 #include "driver/payload.h"
 
@@ -10,7 +11,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/array.h"
 #include "driver/block.h"
 #include "driver/bundle.h"
 #include "driver/image.h"
@@ -19,27 +19,6 @@
 #define IMAGE_BYTES_MAX PR_CONTAINER_BYTES_MAX
 
 _Static_assert(ANE_PROGRAM_PROCEDURES == PR_PROCEDURES_MAX, "a container has as many");
-
-/*
- * What a program can be made from: the two resource classes, the first as it is. The second is expanded.
- */
-static const struct resource {
-    uint32_t representation;
-    const char *name;
-    IOReturn (*expand)(struct drv *driver, const void *bytes, uint64_t size, struct drv_pages *image,
-                       uint64_t *image_bytes);
-} resources[] = {
-    {ANE_PROGRAM_LEGACY, "ANEProgramLegacyResource", NULL},
-    {ANE_PROGRAM_RT, "ANEProgramRTResource", drv_bundle_expand},
-};
-
-static const struct resource *find_resource(uint32_t representation)
-{
-    for (size_t i = 0; i < BASE_COUNT_OF(resources); i++)
-        if (resources[i].representation == representation)
-            return &resources[i];
-    return NULL;
-}
 
 IOReturn drv_payload_check(struct drv *d, const struct drv_payload *payload)
 {
@@ -58,7 +37,7 @@ IOReturn drv_payload_check(struct drv *d, const struct drv_payload *payload)
         return drv_refuse(d, kIOReturnBadArgument,
                           "Program create: an image of %" PRIu64 " bytes; the arguments leave %" PRIu64 ".",
                           args->image_size, payload->bytes);
-    if (!find_resource(args->representation))
+    if (args->representation != ANE_PROGRAM_LEGACY && args->representation != ANE_PROGRAM_RT)
         return drv_refuse(d, kIOReturnBadArgument,
                           "Program create: representation %u is neither 1 (image) nor 2 (bundle).",
                           args->representation);
@@ -79,15 +58,16 @@ static bool copy_signature(const struct drv_payload *payload, struct ane_program
 
 /* The images of a program's procedures while it is loaded. */
 struct reading {
-    const uint8_t *copy;
+    struct drv_pages pages; /* of the copy; none when it is on the heap */
+    uint8_t *copy;          /* of a bundle that is alone: without its weights */
     uint64_t size;
+    bool bundles;
     uint32_t procedures;
     struct drv_image image[PR_PROCEDURES_MAX];
-    struct drv_pages expanded[PR_PROCEDURES_MAX]; /* of a bundle */
 };
 
 /* Where a procedure is in the copy; one that is alone is all of it. */
-static IOReturn find_procedure(struct drv *d, struct reading *r, uint32_t i)
+static IOReturn find_procedure(struct drv *d, const struct reading *r, uint32_t i, struct drv_image *found)
 {
     const uint64_t table = r->procedures * sizeof(struct ane_program_procedure);
     struct ane_program_procedure at = {.size = r->size};
@@ -106,61 +86,132 @@ static IOReturn find_procedure(struct drv *d, struct reading *r, uint32_t i)
                               " are the table, and places are multiples of %u.",
                               i, at.size, at.offset, r->size, table, ANE_PROGRAM_BUNDLE_ALIGN);
     }
-    r->image[i] = (struct drv_image){r->copy + at.offset, at.size};
+    *found = (struct drv_image){.bytes = r->copy + at.offset, .size = at.size};
     return kIOReturnSuccess;
 }
 
-static IOReturn read_procedure(struct drv *d, const struct resource *resource, struct reading *r, uint32_t i)
+/* A bundle with its weights behind it. */
+static IOReturn expand_whole(struct drv *d, const struct drv_image *bundle, struct drv_image *image)
 {
-    IOReturn result = find_procedure(d, r, i);
+    struct ane_program_bundle head;
+    uint64_t weights;
+    IOReturn result;
 
-    if (result || !resource->expand)
-        return result;
-    result = resource->expand(d, r->image[i].bytes, r->image[i].size, &r->expanded[i], &r->image[i].size);
-    r->image[i].bytes = r->expanded[i].host;
+    if (!drv_bundle_find(bundle->bytes, bundle->size, &head, &weights))
+        return drv_refuse(d, kIOReturnBadArgument,
+                          "Program create: the two parts of the bundle do not fill its %" PRIu64 " bytes.",
+                          bundle->size);
+    result = drv_bundle_expand(d, bundle->bytes, image);
+    image->constants = result ? NULL : (const uint8_t *)bundle->bytes + weights;
     return result;
 }
 
-static IOReturn read_copy(struct drv *d, const struct resource *resource, struct reading *r,
-                          struct drv_program *program)
+static IOReturn read_procedure(struct drv *d, struct reading *r, uint32_t i,
+                               const struct drv_program *program)
+{
+    struct drv_image found;
+    IOReturn result = find_procedure(d, r, i, &found);
+
+    if (result)
+        return result;
+    if (!r->bundles) {
+        r->image[i] = found;
+        return kIOReturnSuccess;
+    }
+    if (!r->pages.host) {
+        result = drv_bundle_expand(d, found.bytes, &r->image[i]);
+        r->image[i].constants = result ? NULL : program->kernel.host;
+        return result;
+    }
+    return expand_whole(d, &found, &r->image[i]);
+}
+
+static IOReturn read_copy(struct drv *d, struct reading *r, struct drv_program *program)
 {
     IOReturn result = kIOReturnSuccess;
 
     for (uint32_t i = 0; i < r->procedures && !result; i++)
-        result = read_procedure(d, resource, r, i);
+        result = read_procedure(d, r, i, program);
     program->procedures = r->procedures;
     if (!result)
         result = drv_image_load(d, r->image, program);
-    for (uint32_t i = 0; i < r->procedures; i++)
-        if (r->expanded[i].host)
-            drv_pages_give(d, &r->expanded[i]);
+    for (uint32_t i = 0; i < r->procedures && r->bundles; i++)
+        if (r->image[i].bytes)
+            drv_bundle_drop(&r->image[i]);
     return result;
+}
+
+static IOReturn no_copy(struct drv *d)
+{
+    return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for a copy of the image.");
+}
+
+/* A bundle that is alone: main.e5 to the heap, the weights to the program's kernel. */
+static IOReturn copy_bundle(struct drv *d, const uint8_t *image, const struct ane_program_bundle *head,
+                            uint64_t weights, struct reading *r, struct drv_program *program,
+                            struct drv_signed *copied)
+{
+    r->size = sizeof(*head) + head->main_bytes;
+    r->copy = base_alloc(r->size);
+    if (!r->copy ||
+        (head->weights_bytes && drv_block_make(d, PR_USAGE_KERNEL, head->weights_bytes, &program->kernel)))
+        return no_copy(d);
+    memcpy(r->copy, head, sizeof(*head));
+    memcpy(r->copy + sizeof(*head), image + sizeof(*head), head->main_bytes);
+    if (head->weights_bytes)
+        memcpy(program->kernel.host, image + weights, head->weights_bytes);
+    *copied = (struct drv_signed){{r->copy + sizeof(*head), program->kernel.host},
+                                  {head->main_bytes, head->weights_bytes}};
+    return kIOReturnSuccess;
+}
+
+static IOReturn copy_whole(struct drv *d, const struct drv_payload *payload, struct reading *r,
+                           struct drv_signed *copied)
+{
+    r->size = payload->args.image_size;
+    if (drv_pages_take(d, r->size, true, &r->pages))
+        return no_copy(d);
+    r->copy = r->pages.host;
+    memcpy(r->copy, payload->image, r->size);
+    *copied = (struct drv_signed){{r->copy, NULL}, {r->size, 0}};
+    return kIOReturnSuccess;
+}
+
+/* One whose parts do not fill it is refused as every other program is, after its signature is judged. */
+static IOReturn copy_payload(struct drv *d, const struct drv_payload *payload, struct reading *r,
+                             struct drv_program *program, struct drv_signed *copied)
+{
+    struct ane_program_bundle head;
+    uint64_t weights;
+
+    r->procedures = payload->args.procedures ? payload->args.procedures : 1;
+    r->bundles = payload->args.representation == ANE_PROGRAM_RT;
+    if (r->bundles && r->procedures == 1 &&
+        drv_bundle_find(payload->image, payload->args.image_size, &head, &weights))
+        return copy_bundle(d, payload->image, &head, weights, r, program, copied);
+    return copy_whole(d, payload, r, copied);
 }
 
 IOReturn drv_payload_load(struct drv_client *client, const struct drv_payload *payload,
                           struct drv_program *program)
 {
     struct drv *d = client->driver;
-    const struct ane_program_args *args = &payload->args;
     struct ane_program_signature signature;
     const bool has_signature = copy_signature(payload, &signature);
     struct reading *reading = base_alloc(sizeof(*reading));
-    struct drv_pages copy;
-    IOReturn result;
+    struct drv_signed copied = {{NULL}, {0}};
+    IOReturn result = reading ? copy_payload(d, payload, reading, program, &copied) : no_copy(d);
 
-    if (!reading || drv_pages_take(d, args->image_size, true, &copy)) {
-        base_free(reading);
-        return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for a copy of the image.");
-    }
-    memcpy(copy.host, payload->image, args->image_size);
-    result = drv_signature_check(client, args, copy.host, has_signature ? &signature : NULL);
-    if (!result) {
-        reading->copy = copy.host;
-        reading->size = args->image_size;
-        reading->procedures = args->procedures ? args->procedures : 1;
-        result = read_copy(d, find_resource(args->representation), reading, program);
-    }
-    drv_pages_give(d, &copy);
+    if (!result)
+        result = drv_signature_check(client, &payload->args, &copied, has_signature ? &signature : NULL);
+    if (!result)
+        result = read_copy(d, reading, program);
+    if (result)
+        drv_image_drop(d, program);
+    if (reading && reading->pages.host)
+        drv_pages_give(d, &reading->pages);
+    else if (reading)
+        base_free(reading->copy);
     base_free(reading);
     return result;
 }

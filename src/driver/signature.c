@@ -9,7 +9,6 @@
 
 #include "base/array.h"
 #include "base/signing.h"
-#include "driver/bundle.h"
 
 _Static_assert(sizeof(struct ane_program_signature) == sizeof(struct base_signature), "the same bytes");
 _Static_assert(sizeof(((struct ane_program_args *)0)->hash) == 2 * BASE_HASH_BYTES, "two hashes");
@@ -19,22 +18,12 @@ bool drv_signature_present(const struct ane_program_args *args)
     return !base_is_zero(args->hash, sizeof(args->hash));
 }
 
-/* Of a bundle main.e5 and weights.bin, of an image or several procedures all of it and nothing. */
-static bool hash_parts(const struct ane_program_args *args, const uint8_t *image, struct base_hashes *hashes)
+static bool hashes_equal(const struct ane_program_args *args, const struct drv_signed *program,
+                         struct base_hashes *hashes)
 {
-    struct ane_program_bundle head;
-    uint64_t weights;
-
-    if (args->representation != ANE_PROGRAM_RT || args->procedures > 1) {
-        base_signing_hash(image, args->image_size, hashes->part[0]);
-        base_signing_hash(image, 0, hashes->part[1]);
-        return true;
-    }
-    if (!drv_bundle_find(image, args->image_size, &head, &weights))
-        return false;
-    base_signing_hash(image + sizeof(head), head.main_bytes, hashes->part[0]);
-    base_signing_hash(image + weights, head.weights_bytes, hashes->part[1]);
-    return true;
+    for (unsigned i = 0; i < 2; i++)
+        base_signing_hash(program->part[i], program->bytes[i], hashes->part[i]);
+    return !memcmp(hashes, args->hash, sizeof(*hashes));
 }
 
 static bool is_trusted(const struct drv *d, const uint8_t key[BASE_KEY_BYTES])
@@ -46,7 +35,7 @@ static bool is_trusted(const struct drv *d, const uint8_t key[BASE_KEY_BYTES])
 }
 
 IOReturn drv_signature_check(struct drv_client *client, const struct ane_program_args *args,
-                             const void *image, const struct ane_program_signature *given)
+                             const struct drv_signed *program, const struct ane_program_signature *given)
 {
     struct drv *d = client->driver;
     struct base_hashes hashes;
@@ -63,7 +52,7 @@ IOReturn drv_signature_check(struct drv_client *client, const struct ane_program
         return drv_refuse(d, kIOReturnNotPermitted,
                           "Program create: the arguments have hashes, and no signature follows the image.");
     memcpy(&signature, given, sizeof(signature));
-    if (!hash_parts(args, image, &hashes) || memcmp(&hashes, args->hash, sizeof(hashes)) != 0)
+    if (!hashes_equal(args, program, &hashes))
         return drv_refuse(d, kIOReturnNotPermitted,
                           "Program create: the hashes are not those of the program; it was changed after it "
                           "was signed.");

@@ -7,12 +7,17 @@
 
 /* The arguments carry hashes, so a signature follows the image. */
 bool drv_signature_present(const struct ane_program_args *args);
+/* What is signed: of one bundle main.e5 and the weights, of an image or several procedures all and nothing. */
+struct drv_signed {
+    const void *part[2];
+    uint64_t bytes[2];
+};
 /*
- * Judges a private copy of the image before anything is made from it. `signature` is NULL when none follows.
+ * Judges a private copy of the program before it can be found. `signature` is NULL when none follows.
  * kIOReturnNotPermitted for hashes, a signature or a key that are wrong, and for none unless the caller is a
  * developer.
  */
 IOReturn drv_signature_check(struct drv_client *client, const struct ane_program_args *args,
-                             const void *image, const struct ane_program_signature *signature);
+                             const struct drv_signed *program, const struct ane_program_signature *signature);
 
 #endif

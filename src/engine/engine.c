@@ -42,11 +42,15 @@ int eng_create(const struct eng_config *config, struct dart *dart, struct soc_cl
             goto fail;
         }
     }
+    if (!eng_prepared_open(&e->prepared)) {
+        base_fail(error, ENOMEM, "No memory for prepared descriptors.");
+        goto fail;
+    }
     e->compute.policy = config->policy;
     e->compute.path = config->path;
     status = eng_pool_create(config->threads ? config->threads : 1, &e->compute.pool);
     if (status) {
-        base_fail(error, -status, "The engine's %u worker threads could not be started.", config->threads);
+        base_fail(error, -status, "The engine cannot have %u threads.", config->threads);
         goto fail;
     }
     eng_taskmgr_reset(e);
@@ -65,6 +69,7 @@ void eng_destroy(struct eng *engine)
     eng_compute_free(&engine->compute);
     eng_scratch_free(&engine->staged);
     eng_scratch_free(&engine->gathered);
+    eng_prepared_close(&engine->prepared);
     for (unsigned i = 0; i < PR_TQ_COUNT; i++) {
         base_pages_free(engine->queue[i].l2, PR_L2_BYTES);
         eng_scratch_free(&engine->queue[i].stream[0].memory);
@@ -187,7 +192,7 @@ uint32_t eng_read32(void *context, uint32_t offset)
         return manager_read(e, offset - TM_OFFSET);
     /* The descriptor registers can be read but not written, because only the walker writes them. */
     index = pr_image_index(offset);
-    return index >= 0 && e->shown ? e->shown->word[index] : 0;
+    return index >= 0 && e->shown ? e->shown->image->word[index] : 0;
 }
 
 void eng_write32(void *context, uint32_t offset, uint32_t value)
@@ -200,6 +205,17 @@ void eng_write32(void *context, uint32_t offset, uint32_t value)
         manager_write(e, offset - TM_OFFSET, value);
     else
         SOC_TRACE(e->trace, ENG_WRITE_IGNORED, offset, value);
+}
+
+bool eng_write_words(struct eng *engine, uint32_t offset, const uint32_t *value, uint32_t count)
+{
+    uint32_t reg = (offset - TQ_OFFSET) % PR_TQ_STRIDE;
+
+    if (offset < TQ_OFFSET || offset >= TQ_OFFSET + PR_TQ_COUNT * PR_TQ_STRIDE ||
+        count > (PR_TQ_STRIDE - reg) / 4)
+        return false;
+    memcpy(&engine->queue[(offset - TQ_OFFSET) / PR_TQ_STRIDE].reg[reg / 4], value, 4 * count);
+    return true;
 }
 
 enum eng_condition eng_condition(const struct eng *engine)

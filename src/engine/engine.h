@@ -68,6 +68,8 @@ bool eng_stuck(const struct eng *engine);
 /* The register window, offsets from PR_ENGINE_REGS of the container. */
 uint32_t eng_read32(void *engine, uint32_t offset);
 void eng_write32(void *engine, uint32_t offset, uint32_t value);
+/* Consecutive words of one queue at once; false, and nothing is stored, where they are anything else. */
+bool eng_write_words(struct eng *engine, uint32_t offset, const uint32_t *value, uint32_t count);
 
 /* What the engine is at, for the board's status word. */
 enum eng_condition { ENG_IDLE, ENG_RUNNING, ENG_FAULTED };

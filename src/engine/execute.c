@@ -18,7 +18,7 @@ struct operand {
     const struct pr_tensor *tensor;
     struct pr_tensor packed; /* what `tensor` points to when it is a stream */
     bool granted;            /* range is set, and the operand is in DRAM */
-    struct dart_range range;
+    const struct dart_range *range;
     uint8_t *host; /* its bytes, when they are contiguous for the host */
     uint64_t span;
 };
@@ -26,11 +26,12 @@ struct operand {
 struct execution {
     struct eng *e;
     struct eng_queue *q;
+    const struct eng_prepared *p;
     const struct pr_task *task;
     struct pr_problem *problem;
+    struct eng_grants *grants; /* the form's */
+    bool held;                 /* they still hold */
     struct operand src[2], dst;
-    struct dart_range kernel[PR_ENGINES_MAX];
-    struct pr_kernel_bytes stream[PR_ENGINES_MAX];
 };
 
 static bool fault(struct execution *x, enum pr_tm_dma dma, uint32_t bar, uint64_t address)
@@ -62,25 +63,29 @@ static bool stream_operand(struct execution *x, struct operand *o, enum dart_acc
     return done;
 }
 
-static bool grant(struct execution *x, struct operand *o, const struct pr_tensor *tensor, enum pr_tm_dma dma,
-                  enum dart_port port, enum dart_access access)
+/* `range` is the form's, and has been granted before if the grants are held. */
+static bool grant(struct execution *x, struct operand *o, const struct pr_tensor *tensor, uint64_t span,
+                  enum pr_tm_dma dma, enum dart_port port, enum dart_access access, struct dart_range *range)
 {
     const struct eng_request *request = &x->q->slot[0];
     uint64_t address;
 
     o->tensor = tensor;
-    o->span = pr_tensor_span(tensor);
-    if (tensor->home == PR_HOME_L2)
-        o->host = x->q->l2 + tensor->base;
+    o->span = span;
+    o->granted = false;
+    o->host = tensor->home == PR_HOME_L2 ? x->q->l2 + tensor->base : NULL;
     if (tensor->home == PR_HOME_STREAM)
         return stream_operand(x, o, access);
     if (tensor->home != PR_HOME_DRAM)
         return true;
     address = (uint64_t)request->bar[tensor->bar] + tensor->base;
-    if (dart_range_get(x->e->dart, port, request->stream, address, o->span, access, &o->range))
+    if (x->held)
+        dart_range_use(range);
+    else if (dart_range_get(x->e->dart, port, request->stream, address, span, access, range))
         return fault(x, dma, tensor->bar, address);
     o->granted = true;
-    o->host = o->range.host;
+    o->range = range;
+    o->host = range->host;
     return true;
 }
 
@@ -88,27 +93,84 @@ static bool grant_kernel(struct execution *x)
 {
     const struct eng_request *request = &x->q->slot[0];
     const struct pr_ne *ne = &x->task->ne;
+    struct eng_grants *g = x->grants;
 
-    for (uint32_t i = 0; x->task->unit == PR_UNIT_NE && i < ne->engines; i++) {
+    if (x->task->unit != PR_UNIT_NE)
+        return true;
+    for (uint32_t i = 0; x->held && i < ne->engines; i++)
+        dart_range_use(&g->kernel[i]);
+    if (x->held)
+        return true;
+    memset(g->bytes, 0, sizeof(g->bytes));
+    memset(g->kernel, 0, sizeof(g->kernel));
+    for (uint32_t i = 0; i < ne->engines; i++) {
         uint64_t need = pr_kernel_stream_bytes(x->task, i);
         uint64_t address = (uint64_t)request->bar[ne->kernel_bar] + ne->stream[i].base;
 
         if (!need)
             continue;
         if (dart_range_get(x->e->dart, DART_PORT_TASK, request->stream, address, need, DART_READ,
-                           &x->kernel[i]))
+                           &g->kernel[i]))
             return fault(x, PR_TM_DMA_KERNEL, ne->kernel_bar, address);
-        x->stream[i] = (struct pr_kernel_bytes){x->kernel[i].host, need};
+        g->bytes[i] = (struct pr_kernel_bytes){g->kernel[i].host, need};
     }
     return true;
 }
 
+static bool grant_each(struct execution *x)
+{
+    const struct eng_prepared *p = x->p;
+    struct eng_grants *g = x->grants;
+
+    return grant(x, &x->src[0], &p->task.src[0], p->src_span[0], PR_TM_DMA_SOURCE1, DART_PORT_SOURCE,
+                 DART_READ, &g->src[0]) &&
+           grant(x, &x->src[1], &p->task.src[1], p->src_span[1], PR_TM_DMA_SOURCE2, DART_PORT_SOURCE,
+                 DART_READ, &g->src[1]) &&
+           grant_kernel(x) &&
+           grant(x, &x->dst, &p->task.dst, p->dst_span, PR_TM_DMA_DESTINATION, DART_PORT_RESULT, DART_WRITE,
+                 &g->dst);
+}
+
+/* Value of the BAR of an operand; 0 where it is not in DRAM. */
+static uint32_t bar_of(const struct execution *x, const struct pr_tensor *tensor)
+{
+    return tensor->home == PR_HOME_DRAM ? x->q->slot[0].bar[tensor->bar] : 0;
+}
+
+static uint32_t kernel_bar_of(const struct execution *x)
+{
+    return x->task->unit == PR_UNIT_NE ? x->q->slot[0].bar[x->task->ne.kernel_bar] : 0;
+}
+
+static bool grants_hold(const struct execution *x)
+{
+    const struct eng_grants *g = x->grants;
+
+    return g->generation && g->generation == dart_generation(x->e->dart) &&
+           g->stream == x->q->slot[0].stream && g->src_bar[0] == bar_of(x, &x->task->src[0]) &&
+           g->src_bar[1] == bar_of(x, &x->task->src[1]) && g->dst_bar == bar_of(x, &x->task->dst) &&
+           g->kernel_bar == kernel_bar_of(x);
+}
+
 static bool grant_all(struct execution *x)
 {
-    return grant(x, &x->src[0], &x->task->src[0], PR_TM_DMA_SOURCE1, DART_PORT_SOURCE, DART_READ) &&
-           grant(x, &x->src[1], &x->task->src[1], PR_TM_DMA_SOURCE2, DART_PORT_SOURCE, DART_READ) &&
-           grant_kernel(x) &&
-           grant(x, &x->dst, &x->task->dst, PR_TM_DMA_DESTINATION, DART_PORT_RESULT, DART_WRITE);
+    struct eng_grants *g = x->grants;
+
+    x->held = grants_hold(x);
+    if (x->held)
+        return grant_each(x);
+    g->generation = 0;
+    if (!grant_each(x))
+        return false;
+    g->stream = x->q->slot[0].stream;
+    g->src_bar[0] = bar_of(x, &x->task->src[0]);
+    g->src_bar[1] = bar_of(x, &x->task->src[1]);
+    g->dst_bar = bar_of(x, &x->task->dst);
+    g->kernel_bar = kernel_bar_of(x);
+    g->judged = false;
+    /* Granting may have hidden what others had in a window; what was granted here is pinned. */
+    g->generation = dart_generation(x->e->dart);
+    return true;
 }
 
 static bool no_memory(struct execution *x)
@@ -117,26 +179,30 @@ static bool no_memory(struct execution *x)
                           x->q->cursor.index);
 }
 
-/* Kernel bytes without a contiguous host address are gathered. */
+/* Kernel bytes without a contiguous host address are gathered, each time anew. */
 static bool gather_kernel(struct execution *x)
 {
+    struct eng_grants *g = x->grants;
     uint64_t total = 0;
     uint8_t *at;
 
+    if (x->task->unit != PR_UNIT_NE || x->held)
+        return true;
     for (unsigned i = 0; i < PR_ENGINES_MAX; i++)
-        if (x->stream[i].size && !x->stream[i].bytes)
-            total += x->stream[i].size;
+        if (g->bytes[i].size && !g->bytes[i].bytes)
+            total += g->bytes[i].size;
     if (!total)
         return true;
+    g->generation = 0;
     at = eng_scratch_reserve(&x->e->gathered, total);
     if (!at)
         return no_memory(x);
     for (unsigned i = 0; i < PR_ENGINES_MAX; i++) {
-        if (!x->stream[i].size || x->stream[i].bytes)
+        if (!g->bytes[i].size || g->bytes[i].bytes)
             continue;
-        dart_copy_in(&x->kernel[i], 0, at, x->stream[i].size);
-        x->stream[i].bytes = at;
-        at += x->stream[i].size;
+        dart_copy_in(&g->kernel[i], 0, at, g->bytes[i].size);
+        g->bytes[i].bytes = at;
+        at += g->bytes[i].size;
     }
     return true;
 }
@@ -172,7 +238,7 @@ static bool collides(const struct execution *x, const struct operand *src)
 {
     if (src->tensor->home == PR_HOME_NONE || src->granted != x->dst.granted || in_place(x, src))
         return false;
-    return src->granted ? dart_ranges_overlap(&src->range, &x->dst.range) : hosts_overlap(src, &x->dst);
+    return src->granted ? dart_ranges_overlap(src->range, x->dst.range) : hosts_overlap(src, &x->dst);
 }
 
 /* The result overwrites the source that is kept, or its copy, and the copy is made in between. */
@@ -183,7 +249,7 @@ static bool covers_kept(const struct execution *x)
     if (!src->keep)
         return false;
     if (x->dst.granted)
-        return dart_ranges_overlap(&x->src[0].range, &x->dst.range);
+        return dart_ranges_overlap(x->src[0].range, x->dst.range);
     return dst->home == PR_HOME_L2 && dst->base < src->keep_base + pr_tensor_keep_span(src) &&
            src->keep_base < dst->base + x->dst.span;
 }
@@ -191,14 +257,34 @@ static bool covers_kept(const struct execution *x)
 static bool needs_staging(const struct execution *x)
 {
     /* A page that occurs in it twice would hold the result of whichever write came last. */
-    if (x->dst.granted && dart_range_repeats(&x->dst.range))
+    if (x->dst.granted && dart_range_repeats(x->dst.range))
         return true;
     if (covers_kept(x) || collides(x, &x->src[0]) || collides(x, &x->src[1]))
         return true;
-    for (unsigned i = 0; x->dst.granted && i < PR_ENGINES_MAX; i++)
-        if (x->stream[i].size && dart_ranges_overlap(&x->kernel[i], &x->dst.range))
+    if (x->task->unit != PR_UNIT_NE || !x->dst.granted)
+        return false;
+    for (unsigned i = 0; i < x->task->ne.engines; i++)
+        if (x->grants->bytes[i].size && dart_ranges_overlap(&x->grants->kernel[i], x->dst.range))
             return true;
     return false;
+}
+
+static bool is_streamed(const struct pr_task *task)
+{
+    return task->src[0].home == PR_HOME_STREAM || task->src[1].home == PR_HOME_STREAM ||
+           task->dst.home == PR_HOME_STREAM;
+}
+
+/* The same ranges give the same answer; a stream may be at another place each time. */
+static bool is_staged(const struct execution *x)
+{
+    struct eng_grants *g = x->grants;
+
+    if (g->judged)
+        return g->staged;
+    g->staged = needs_staging(x);
+    g->judged = g->generation && !is_streamed(x->task);
+    return g->staged;
 }
 
 static void operand_view(const struct operand *o, struct eng_view *view)
@@ -206,7 +292,7 @@ static void operand_view(const struct operand *o, struct eng_view *view)
     if (o->host)
         eng_view_of_host(view, o->tensor, o->host);
     else if (o->granted)
-        eng_view_of_range(view, o->tensor, &o->range);
+        eng_view_of_range(view, o->tensor, o->range);
 }
 
 /* A row of one view to the same row of another, bits unchanged. */
@@ -240,8 +326,6 @@ static void keep(struct execution *x, const struct operand *o)
     struct eng_view source = {0}, to = {0};
     uint32_t index[PR_AXES] = {0};
 
-    if (!t->keep)
-        return;
     memcpy(dram.extent, t->keep_extent, sizeof(dram.extent));
     memcpy(kept.extent, t->keep_extent, sizeof(kept.extent));
     memcpy(kept.stride, t->keep_stride, sizeof(kept.stride));
@@ -270,7 +354,7 @@ static int compute(struct execution *x, struct operand *dst)
         eng_pe_run(&x->e->compute, x->task, &operands);
         return 0;
     }
-    return eng_ne_run(&x->e->compute, x->task, &operands, x->stream, x->problem);
+    return eng_ne_run(&x->e->compute, x->task, &operands, x->grants->bytes, x->problem);
 }
 
 /*
@@ -286,15 +370,16 @@ static int compute_staged(struct execution *x)
     if (!staged.host)
         return -ENOMEM;
     if (x->dst.granted)
-        dart_copy_in(&x->dst.range, 0, staged.host, x->dst.span);
+        dart_copy_in(x->dst.range, 0, staged.host, x->dst.span);
     else
         memcpy(staged.host, x->dst.host, x->dst.span);
     status = compute(x, &staged);
     if (status)
         return status;
-    keep(x, &x->src[0]);
+    if (x->src[0].tensor->keep)
+        keep(x, &x->src[0]);
     if (x->dst.granted)
-        dart_copy_out(&x->dst.range, 0, staged.host, x->dst.span);
+        dart_copy_out(x->dst.range, 0, staged.host, x->dst.span);
     else
         memcpy(x->dst.host, staged.host, x->dst.span);
     return 0;
@@ -305,7 +390,7 @@ static int compute_in_place(struct execution *x)
 {
     int status = compute(x, &x->dst);
 
-    if (!status)
+    if (!status && x->src[0].tensor->keep)
         keep(x, &x->src[0]);
     return status;
 }
@@ -318,22 +403,29 @@ static bool run(struct execution *x)
         return false;
     if (x->task->dst.home == PR_HOME_L2)
         mark_l2(x->q, x->task->dst.base, x->dst.span);
-    status = needs_staging(x) ? compute_staged(x) : compute_in_place(x);
+    status = is_staged(x) ? compute_staged(x) : compute_in_place(x);
     if (status == -EINVAL)
         return false; /* with the problem that the datapath found */
     if (status)
         return no_memory(x);
-    keep(x, &x->dst);
+    if (x->dst.tensor->keep)
+        keep(x, &x->dst);
     if (x->task->dst.home == PR_HOME_STREAM)
         eng_stream_fill(stream_of(x, DART_WRITE), x->q->cursor.index, &x->dst.packed);
     return true;
 }
 
-bool eng_execute(struct eng *e, struct eng_queue *q, const struct pr_task *task, struct pr_problem *problem)
+bool eng_execute(struct eng *e, struct eng_queue *q, struct eng_prepared *p, struct pr_problem *problem)
 {
-    struct execution x = {.e = e, .q = q, .task = task, .problem = problem};
+    struct execution x;
     bool done;
 
+    x.e = e;
+    x.q = q;
+    x.p = p;
+    x.task = &p->task;
+    x.problem = problem;
+    x.grants = &p->grants;
     dart_grants_begin(e->dart);
     done = run(&x);
     dart_grants_end(e->dart);

@@ -2,17 +2,47 @@
 /*
  * A small pool of workers. Every piece is taken exactly once, from one counter; a run ends only when no
  * worker is inside it.
+ *
+ * A worker that is awake looks for a run by reading `gate` and joins by one atomic operation on it, so handing
+ * over work costs a cache line, not a system call. It looks for SPIN_NS after its last run and then sleeps on
+ * `calls`. The caller works alone until that has taken as long as waking the workers takes, and wakes them
+ * then: it never loses more than that time, and work that is shorter wakes none. After workers were of use for
+ * long, the next run wakes them at once.
  */
 #include "engine/pool.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "engine/compute.h"
+
+#define SPIN_NS   100000u /* how long a worker looks for the next run, and how long its caller waits awake */
+#define PAUSE_NS  2000u   /* then it gives its processor away at each turn */
+#define WAKE_NS   50000u  /* work done alone before workers are woken: about what waking one takes */
+#define START_NS  500000u /* and before threads are made */
+#define USEFUL_NS 500000u /* workers that were awake for so long are woken at once the next time */
+#define LOOKS     16u     /* at a word, between two looks at the clock */
+#define LINE      64u
+
+/* The word `gate`: run number, and the state of that run. */
+enum {
+    INSIDE = 0x7f,   /* workers that joined */
+    ASLEEP = 0x80,   /* the caller sleeps until none is inside */
+    OPEN = 0x100,    /* a worker may join */
+    RUN_ONE = 0x200, /* the number of the run, so that a worker joins each once */
+};
+_Static_assert(ENG_POOL_THREADS_MAX <= INSIDE, "threads inside");
 
 struct worker {
     struct eng_pool *pool;
@@ -22,91 +52,175 @@ struct worker {
 
 struct eng_pool {
     unsigned threads;
-    unsigned started;   /* workers that have a thread */
-    atomic_size_t next; /* piece to take */
 
-    /* Guards what follows. */
-    pthread_mutex_t lock;
-    pthread_cond_t open_changed, inside_changed;
-    bool open; /* there is a run that a worker may join */
-    bool stop;
-    unsigned inside;   /* workers that joined */
-    unsigned long run; /* number of the run, so that a worker joins each once */
+    /* The caller's own. */
+    unsigned started; /* workers that have a thread */
+    bool refused;     /* a thread could not be made: no more are asked for */
+    uint64_t ran;     /* when the last run ended */
+    uint64_t alone;   /* nanoseconds of work, without long pauses, that workers could have shared */
+    uint64_t woken;   /* when they were woken last */
+    uint64_t shared;  /* when the last run with them ended */
+
+    /* The run, for those that joined it. */
     size_t count;
     eng_pool_fn *fn;
     void *context;
 
+    uint8_t line0[LINE];
+    atomic_uint gate;
+    atomic_bool stop;
+    uint8_t line1[LINE];
+    atomic_size_t next; /* piece to take */
+    uint8_t line2[LINE];
+    atomic_uint sleepers; /* workers that sleep or are about to */
+    atomic_uint calls;    /* changed to wake them */
+
     struct worker worker[];
 };
 
-static void take_pieces(struct eng_pool *pool, size_t count, eng_pool_fn *fn, void *context, unsigned worker)
-{
-    for (;;) {
-        size_t piece = atomic_fetch_add_explicit(&pool->next, 1, memory_order_relaxed);
+static atomic_bool eager;
 
-        if (piece >= count)
-            return;
-        fn(context, piece, worker);
+void eng_pool_wake_always(bool always)
+{
+    atomic_store(&eager, always);
+}
+
+static uint64_t now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static void pause_processor(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* One turn of a thread that looks for something, and when it began to. False when it has looked for long. */
+static bool look_again(uint64_t begin)
+{
+    uint64_t spent = now() - begin;
+
+    if (spent >= PAUSE_NS)
+        sched_yield();
+    else
+        pause_processor();
+    return spent < SPIN_NS;
+}
+
+static void futex_wait(atomic_uint *word, unsigned value)
+{
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+static void futex_wake(atomic_uint *word, int count)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+/* ---- Workers ---- */
+
+/* Joins the run that is open, unless it has joined that one before. */
+static bool join(struct eng_pool *pool, unsigned *joined)
+{
+    unsigned gate = atomic_load_explicit(&pool->gate, memory_order_relaxed);
+
+    while (gate & OPEN && gate / RUN_ONE != *joined)
+        if (atomic_compare_exchange_weak(&pool->gate, &gate, gate + 1)) {
+            *joined = gate / RUN_ONE;
+            return true;
+        }
+    return false;
+}
+
+static void leave(struct eng_pool *pool)
+{
+    unsigned gate = atomic_fetch_sub(&pool->gate, 1);
+
+    if (gate & ASLEEP && (gate & INSIDE) == 1)
+        futex_wake(&pool->gate, 1);
+}
+
+/* Until the caller wakes it; a run that is open is looked at before. */
+static bool sleep_or_join(struct eng_pool *pool, unsigned *joined)
+{
+    unsigned calls = atomic_load(&pool->calls);
+    bool found;
+
+    atomic_fetch_add(&pool->sleepers, 1);
+    found = join(pool, joined);
+    if (!found && !atomic_load(&pool->stop))
+        futex_wait(&pool->calls, calls);
+    atomic_fetch_sub(&pool->sleepers, 1);
+    return found;
+}
+
+/* True when it has joined a run; false when the pool stops. */
+static bool find_run(struct eng_pool *pool, unsigned *joined)
+{
+    uint64_t begin = now();
+
+    for (;;) {
+        for (unsigned i = 0; i < LOOKS; i++) {
+            if (join(pool, joined))
+                return true;
+            pause_processor();
+        }
+        if (atomic_load_explicit(&pool->stop, memory_order_acquire))
+            return false;
+        if (look_again(begin))
+            continue;
+        if (sleep_or_join(pool, joined))
+            return true;
+        begin = now();
     }
 }
 
-/*
- * A worker joins a run only while the caller still keeps it open, and the caller waits only for those that
- * joined, so that a worker that wakes late delays no run.
- */
 static void *worker_main(void *argument)
 {
-    struct worker *self = argument;
+    const struct worker *self = argument;
     struct eng_pool *pool = self->pool;
-    unsigned long joined = 0;
+    unsigned joined = 0;
+    size_t piece;
 
     eng_float_begin();
-    pthread_mutex_lock(&pool->lock);
-    for (;;) {
-        while (!pool->stop && (!pool->open || pool->run == joined))
-            pthread_cond_wait(&pool->open_changed, &pool->lock);
-        if (pool->stop)
-            break;
-        size_t count = pool->count;
-        eng_pool_fn *fn = pool->fn;
-        void *context = pool->context;
-
-        joined = pool->run;
-        pool->inside++;
-        pthread_mutex_unlock(&pool->lock);
-        take_pieces(pool, count, fn, context, self->number);
-        pthread_mutex_lock(&pool->lock);
-        if (--pool->inside == 0)
-            pthread_cond_signal(&pool->inside_changed);
+    while (find_run(pool, &joined)) {
+        while ((piece = atomic_fetch_add_explicit(&pool->next, 1, memory_order_relaxed)) < pool->count)
+            pool->fn(pool->context, piece, self->number);
+        leave(pool);
     }
-    pthread_mutex_unlock(&pool->lock);
     return NULL;
 }
 
 /* Signals belong to the application; none is delivered to a worker. */
-static int start_workers(struct eng_pool *pool)
+static void start_workers(struct eng_pool *pool)
 {
     sigset_t all, before;
-    int error = 0;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    for (unsigned i = 1; i < pool->threads && !error; i++) {
-        pool->worker[i] = (struct worker){.pool = pool, .number = i};
-        error = base_alloc_allowed()
-                    ? pthread_create(&pool->worker[i].thread, NULL, worker_main, &pool->worker[i])
-                    : EAGAIN;
-        if (!error)
-            pool->started++;
+    while (pool->started < pool->threads - 1 && !pool->refused) {
+        struct worker *worker = &pool->worker[pool->started + 1];
+
+        *worker = (struct worker){.pool = pool, .number = pool->started + 1};
+        pool->refused =
+            !base_alloc_allowed() || pthread_create(&worker->thread, NULL, worker_main, worker) != 0;
+        pool->started += !pool->refused;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return -error;
 }
+
+/* ---- The caller ---- */
 
 int eng_pool_create(unsigned threads, struct eng_pool **pool)
 {
     struct eng_pool *made;
-    int error;
 
     if (threads < 1 || threads > ENG_POOL_THREADS_MAX)
         return -EINVAL;
@@ -114,33 +228,25 @@ int eng_pool_create(unsigned threads, struct eng_pool **pool)
     if (!made)
         return -ENOMEM;
     made->threads = threads;
-    pthread_mutex_init(&made->lock, NULL);
-    pthread_cond_init(&made->open_changed, NULL);
-    pthread_cond_init(&made->inside_changed, NULL);
-    error = threads > 1 ? start_workers(made) : 0;
-    if (error) {
-        eng_pool_destroy(made);
-        return error;
-    }
     *pool = made;
     return 0;
+}
+
+static void wake_sleepers(struct eng_pool *pool)
+{
+    atomic_fetch_add(&pool->calls, 1);
+    if (atomic_load(&pool->sleepers))
+        futex_wake(&pool->calls, INT_MAX);
 }
 
 void eng_pool_destroy(struct eng_pool *pool)
 {
     if (!pool)
         return;
-    if (pool->started) {
-        pthread_mutex_lock(&pool->lock);
-        pool->stop = true;
-        pthread_cond_broadcast(&pool->open_changed);
-        pthread_mutex_unlock(&pool->lock);
-    }
+    atomic_store(&pool->stop, true);
+    wake_sleepers(pool);
     for (unsigned i = 1; i <= pool->started; i++)
         pthread_join(pool->worker[i].thread, NULL);
-    pthread_cond_destroy(&pool->inside_changed);
-    pthread_cond_destroy(&pool->open_changed);
-    pthread_mutex_destroy(&pool->lock);
     base_free(pool);
 }
 
@@ -149,28 +255,111 @@ unsigned eng_pool_workers(const struct eng_pool *pool)
     return pool ? pool->threads : 1;
 }
 
+/* Some workers sleep, or have no thread yet. */
+static bool lacks_workers(struct eng_pool *pool)
+{
+    return atomic_load(&pool->sleepers) || (pool->started < pool->threads - 1 && !pool->refused);
+}
+
+/* What workers were good for the last time says how soon they are woken; not again before they could sleep. */
+static bool is_due(const struct eng_pool *pool, uint64_t time, uint64_t alone)
+{
+    if (atomic_load_explicit(&eager, memory_order_relaxed))
+        return true;
+    if (!pool->started)
+        return alone >= START_NS;
+    if (time - pool->woken < SPIN_NS)
+        return false;
+    return pool->shared - pool->woken >= USEFUL_NS || alone >= WAKE_NS;
+}
+
+/* Workers lack; `alone` is the work done without them up to now. True when they are on their way. */
+static bool wake_when_due(struct eng_pool *pool, uint64_t time, uint64_t alone)
+{
+    if (!is_due(pool, time, alone))
+        return false;
+    if (pool->started < pool->threads - 1)
+        start_workers(pool);
+    pool->woken = time;
+    pool->alone = 0;
+    wake_sleepers(pool);
+    return true;
+}
+
+/* Workers that were awake since the last run would still be if no longer than this has passed. */
+static void count_gap(struct eng_pool *pool, uint64_t begin)
+{
+    if (begin - pool->ran > SPIN_NS)
+        pool->alone = 0;
+}
+
+static void take_pieces(struct eng_pool *pool, uint64_t begin)
+{
+    const size_t count = pool->count;
+    bool lacks = lacks_workers(pool) && !wake_when_due(pool, begin, pool->alone);
+    size_t piece;
+
+    while ((piece = atomic_fetch_add_explicit(&pool->next, 1, memory_order_relaxed)) < count) {
+        pool->fn(pool->context, piece, 0);
+        if (lacks && piece + 1 < count) {
+            uint64_t time = now();
+
+            lacks = !wake_when_due(pool, time, pool->alone + (time - begin));
+        }
+    }
+    pool->ran = now();
+    if (lacks)
+        pool->alone += pool->ran - begin;
+    else
+        pool->shared = pool->ran;
+}
+
+static void open_run(struct eng_pool *pool, size_t count, eng_pool_fn *fn, void *context)
+{
+    unsigned run = atomic_load_explicit(&pool->gate, memory_order_relaxed) / RUN_ONE + 1;
+
+    pool->count = count;
+    pool->fn = fn;
+    pool->context = context;
+    atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
+    atomic_store(&pool->gate, run * RUN_ONE | OPEN);
+}
+
+/* Only those that joined are waited for, so that a worker that wakes late delays no run. */
+static void close_run(struct eng_pool *pool)
+{
+    unsigned gate = atomic_fetch_and(&pool->gate, ~(unsigned)OPEN);
+    uint64_t begin;
+
+    if (!(gate & INSIDE))
+        return;
+    begin = now();
+    do {
+        for (unsigned i = 0; i < LOOKS; i++) {
+            if (!(atomic_load(&pool->gate) & INSIDE))
+                return;
+            pause_processor();
+        }
+    } while (look_again(begin));
+    gate = atomic_fetch_or(&pool->gate, ASLEEP) | ASLEEP;
+    while (gate & INSIDE) {
+        futex_wait(&pool->gate, gate);
+        gate = atomic_load(&pool->gate);
+    }
+}
+
 void eng_pool_run(struct eng_pool *pool, size_t count, eng_pool_fn *fn, void *context)
 {
+    uint64_t begin;
+
     if (count <= 1 || eng_pool_workers(pool) == 1) {
         for (size_t piece = 0; piece < count; piece++)
             fn(context, piece, 0);
         return;
     }
-    pthread_mutex_lock(&pool->lock);
-    pool->count = count;
-    pool->fn = fn;
-    pool->context = context;
-    atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
-    pool->run++;
-    pool->open = true;
-    pthread_cond_broadcast(&pool->open_changed);
-    pthread_mutex_unlock(&pool->lock);
-
-    take_pieces(pool, count, fn, context, 0);
-
-    pthread_mutex_lock(&pool->lock);
-    pool->open = false;
-    while (pool->inside)
-        pthread_cond_wait(&pool->inside_changed, &pool->lock);
-    pthread_mutex_unlock(&pool->lock);
+    begin = now();
+    count_gap(pool, begin);
+    open_run(pool, count, fn, context);
+    take_pieces(pool, begin);
+    close_run(pool);
 }

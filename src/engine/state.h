@@ -6,9 +6,8 @@
 #include "dart/dart.h"
 #include "engine/compute.h"
 #include "engine/engine.h"
+#include "engine/prepared.h"
 #include "engine/stream.h"
-#include "program/kernel.h"
-#include "program/task.h"
 #include "protocol/tm_regs.h"
 #include "soc/clock.h"
 #include "soc/lines.h"
@@ -17,7 +16,6 @@
 #define ENG_SLOTS       2  /* requests a queue holds: one running, one staged */
 #define ENG_EVENTS      64 /* completion events kept per line until they are read */
 #define ENG_EVENT_LINES 2
-#define ENG_PREPARED    32 /* prepared descriptors kept */
 
 /* A pushed request: everything it needs, latched at the push. */
 struct eng_request {
@@ -44,24 +42,13 @@ struct eng_cursor {
     uint32_t landmark, power, steps;
 };
 
-/* A descriptor decoded for a given incoming image. Valid for equal bytes and an equal image only. */
-struct eng_prepared {
-    uint32_t words; /* 0: empty */
-    uint32_t word[PR_TD_WORDS_MAX];
-    struct pr_image before, after;
-    struct pr_task task;
-    uint32_t nid;
-    bool last; /* no NextPointer */
-    uint32_t next_bar;
-    uint32_t next_pointer, next_words;
-    uint64_t cost_ns;
-};
-
 struct eng_queue {
     uint32_t reg[PR_TQ_STRIDE / 4];
     struct eng_request slot[ENG_SLOTS]; /* slot 0 runs */
     struct eng_cursor cursor;
-    struct pr_image image;
+    const struct pr_image *image; /* that of the form applied last, or `own` */
+    uint64_t image_number;        /* its name (prepared.h) */
+    struct pr_image own;
     uint8_t *l2;
     struct eng_stream stream[2]; /* one may be read while the other is written */
     uint32_t l2_low, l2_high;    /* what was written since the network started: [low, high) */
@@ -108,7 +95,7 @@ struct eng {
     uint64_t arrivals;
     struct eng_event_line line[ENG_EVENT_LINES];
     struct eng_queue queue[PR_TQ_COUNT];
-    const struct pr_image *shown; /* image the register window shows: that of the last descriptor started */
+    const struct eng_queue *shown; /* whose image the register window shows: that of the last started */
 
     /* The descriptor in the datapath. */
     int running; /* queue, or -1 */
@@ -118,7 +105,7 @@ struct eng {
 
     uint32_t fetch[PR_TD_WORDS_MAX]; /* the one copy of a descriptor's words */
     struct pr_td td;
-    struct eng_prepared prepared[ENG_PREPARED];
+    struct eng_prepared_store prepared;
 };
 
 /* taskmgr.c: the datapath finished its descriptor, or could not start it. */
@@ -143,11 +130,11 @@ struct eng_prepared *eng_walker_prepare(struct eng *e, struct eng_queue *q, stru
 bool eng_walker_advance(struct eng *e, struct eng_queue *q, const struct eng_prepared *p,
                         struct pr_problem *problem);
 
-/* Clears what was written to the queue's L2. */
-void eng_walker_clear_l2(struct eng_queue *q);
+/* The queue's registers and its L2 are as after reset. */
+void eng_walker_clear(struct eng_queue *q);
 
 /* execute.c: grants operands and computes. False and a problem when the task was not run. */
-bool eng_execute(struct eng *e, struct eng_queue *q, const struct pr_task *task, struct pr_problem *problem);
+bool eng_execute(struct eng *e, struct eng_queue *q, struct eng_prepared *p, struct pr_problem *problem);
 
 /* event.c: completion events and the interrupt line. */
 void eng_event_post(struct eng *e, uint32_t info, uint32_t detail);

@@ -31,8 +31,7 @@ void eng_taskmgr_reset(struct eng *e)
         memset(q->reg, 0, sizeof(q->reg));
         memset(q->slot, 0, sizeof(q->slot));
         memset(&q->cursor, 0, sizeof(q->cursor));
-        memset(&q->image, 0, sizeof(q->image));
-        eng_walker_clear_l2(q);
+        eng_walker_clear(q);
         q->stuck = q->waits = false;
     }
     eng_event_update_line(e);
@@ -255,12 +254,13 @@ bool eng_taskmgr_stuck(const struct eng *e)
 void eng_taskmgr_schedule(struct eng *e)
 {
     while (e->running < 0 && !e->gated) {
-        struct pr_problem problem = {0};
+        struct pr_problem problem;
         int queue = most_urgent(e);
         struct eng_prepared *p;
 
         if (queue < 0)
             return;
+        pr_problem_clear(&problem);
         p = eng_walker_prepare(e, &e->queue[queue], &problem);
         if (!p) {
             failed(e, (unsigned)queue, &problem);
@@ -274,17 +274,16 @@ void eng_taskmgr_schedule(struct eng *e)
     }
 }
 
-static bool execute(struct eng *e, struct eng_queue *q, const struct pr_task *task,
-                    struct pr_problem *problem)
+static bool execute(struct eng *e, struct eng_queue *q, struct eng_prepared *p, struct pr_problem *problem)
 {
     const uint32_t address = q->cursor.address, index = q->cursor.index;
     bool done;
 
     if (!e->watch.begin)
-        return eng_execute(e, q, task, problem);
+        return eng_execute(e, q, p, problem);
     e->watch.begin(e->watch.context);
-    done = eng_execute(e, q, task, problem);
-    e->watch.end(e->watch.context, address, index, task);
+    done = eng_execute(e, q, p, problem);
+    e->watch.end(e->watch.context, address, index, &p->task);
     return done;
 }
 
@@ -293,12 +292,13 @@ static void complete(void *context)
     struct eng *e = context;
     unsigned queue = (unsigned)e->running;
     struct eng_queue *q = &e->queue[queue];
-    const struct eng_prepared *p = e->current;
-    struct pr_problem problem = {0};
+    struct eng_prepared *p = e->current;
+    struct pr_problem problem;
 
+    pr_problem_clear(&problem);
     e->completion = 0;
     e->running = -1;
-    if (!execute(e, q, &p->task, &problem)) {
+    if (!execute(e, q, p, &problem)) {
         failed(e, queue, &problem);
     } else {
         e->stats.descriptors++;

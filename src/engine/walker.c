@@ -2,41 +2,30 @@
 /*
  * The descriptor walker: fetches a descriptor through the DART, checks it, applies its register writes to the
  * queue's image and decodes the task. A prepared form is reused when the bytes and the incoming image are the
- * same as when it was made.
+ * same as when it was made. What is used then comes from the copy of the bytes that was decoded, so that
+ * bytes which others can write are read once: copied, or compared in place.
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "engine/state.h"
 
-static bool fetch(struct eng *e, const struct eng_queue *q, struct pr_problem *problem)
+static bool fetch(struct eng *e, const struct eng_queue *q, struct dart_range *range,
+                  struct pr_problem *problem)
 {
     uint32_t bytes = 4 * q->cursor.words;
-    struct dart_range range;
 
     if (dart_range_get(e->dart, DART_PORT_TASK, q->slot[0].stream, q->cursor.address, bytes, DART_READ,
-                       &range)) {
+                       range)) {
         e->refused = (struct eng_dma){PR_TM_DMA_FETCH, q->cursor.address};
         return pr_problem_set(problem, PR_PROBLEM_TRANSLATION, "Descriptor %u at %x cannot be read.",
                               q->cursor.index, q->cursor.address);
     }
-    dart_copy_in(&range, 0, e->fetch, bytes);
+    dart_copy_in(range, 0, e->fetch, bytes);
     return true;
 }
 
-/* Direct-mapped: descriptors of one program are 0x100 apart. */
-static struct eng_prepared *prepared_slot(struct eng *e, const struct eng_queue *q)
-{
-    return &e->prepared[(q->cursor.address / PR_TD_ALIGN + q->cursor.index) % ENG_PREPARED];
-}
-
-static bool reusable(const struct eng *e, const struct eng_queue *q, const struct eng_prepared *p)
-{
-    return p->words == q->cursor.words && !memcmp(p->word, e->fetch, 4 * p->words) &&
-           !memcmp(&p->before, &q->image, sizeof(q->image));
-}
-
-void eng_walker_clear_l2(struct eng_queue *q)
+static void clear_l2(struct eng_queue *q)
 {
     q->stream[0].full = q->stream[1].full = false;
     if (q->l2_high > q->l2_low)
@@ -45,11 +34,19 @@ void eng_walker_clear_l2(struct eng_queue *q)
     q->l2_high = 0;
 }
 
+void eng_walker_clear(struct eng_queue *q)
+{
+    static const struct pr_image zero = {0};
+
+    q->image = &zero;
+    q->image_number = 0;
+    clear_l2(q);
+}
+
 /* The network starts: registers and L2 are as after reset. */
 static void open_network(struct eng_queue *q)
 {
-    memset(&q->image, 0, sizeof(q->image));
-    eng_walker_clear_l2(q);
+    eng_walker_clear(q);
     q->cursor.opened = true;
 }
 
@@ -122,13 +119,13 @@ static bool decode_task(struct eng *e, const struct eng_queue *q, struct eng_pre
     return pr_task_decode_lenient(td, &p->after, ignore, &p->task, problem);
 }
 
-static bool decode(struct eng *e, const struct eng_queue *q, struct eng_prepared *p,
-                   struct pr_problem *problem)
+/* Into the store's `making`. */
+static bool decode(struct eng *e, const struct eng_queue *q, struct pr_problem *problem)
 {
-    struct pr_td *td = &e->td;
+    struct eng_prepared *p = e->prepared.making;
+    const struct pr_td *td = &e->td;
 
-    p->before = q->image;
-    p->after = q->image;
+    p->after = *q->image;
     if (!decode_task(e, q, p, problem))
         return false;
     if (pr_task_work(&p->task) > work_limit(e, &p->task))
@@ -148,29 +145,100 @@ static bool decode(struct eng *e, const struct eng_queue *q, struct eng_prepared
         return pr_problem_set(problem, PR_PROBLEM_CHAIN, "NextPointer %x is not a multiple of %x.",
                               p->next_pointer, PR_TD_ALIGN);
     p->cost_ns = pr_cost_ns(e->config.cost, &p->task);
-    memcpy(p->word, e->fetch, 4 * q->cursor.words);
-    p->words = q->cursor.words;
+    for (unsigned i = 0; i < 2; i++)
+        p->src_span[i] = pr_tensor_span(&p->task.src[i]);
+    p->dst_span = pr_tensor_span(&p->task.dst);
     return true;
+}
+
+/* Images of queues that are inside a form, or inside any, are kept by the queues themselves. */
+static void own_images(struct eng *e, const struct eng_prepared *form)
+{
+    for (unsigned i = 0; i < PR_TQ_COUNT; i++) {
+        struct eng_queue *q = &e->queue[i];
+
+        if (q->image == &q->own || (form && q->image != &form->after))
+            continue;
+        q->own = *q->image;
+        q->image = &q->own;
+    }
+}
+
+/* A new form for the words that were fetched. */
+static struct eng_prepared *make_form(struct eng *e, struct eng_queue *q, struct pr_problem *problem)
+{
+    struct eng_prepared *p = e->prepared.making;
+
+    own_images(e, p);
+    if (!decode(e, q, problem))
+        return NULL;
+    /* A descriptor that is tried again leaves the image as it found it. */
+    p->before = q->image_number;
+    p->left = memcmp(&p->after, q->image, sizeof(p->after)) ? ++e->prepared.images : p->before;
+    p->address = q->cursor.address;
+    p->words = q->cursor.words;
+    p->fetch_generation = p->grants.generation = 0;
+    memcpy(p->word, e->fetch, 4 * (size_t)p->words);
+    if (eng_prepared_full(&e->prepared)) {
+        own_images(e, NULL);
+        eng_prepared_forget(&e->prepared);
+    }
+    return eng_prepared_keep(&e->prepared);
+}
+
+/* The form of the words at the cursor, which are read through the DART. */
+static struct eng_prepared *read_form(struct eng *e, struct eng_queue *q, struct pr_problem *problem)
+{
+    const struct eng_cursor *c = &q->cursor;
+    struct eng_prepared *p;
+    struct dart_range range;
+
+    if (!fetch(e, q, &range, problem))
+        return NULL;
+    if (!c->opened)
+        open_network(q);
+    p = eng_prepared_find(&e->prepared, c->address, c->words, q->image_number, e->fetch, 0, 0);
+    e->stats.reused += p != NULL;
+    if (!p)
+        p = make_form(e, q, problem);
+    if (p && range.host && !range.window) {
+        p->fetch_generation = dart_generation(e->dart);
+        p->fetch_stream = q->slot[0].stream;
+        p->fetch = range.host;
+    }
+    return p;
+}
+
+/* The same where the words were read before and the grant still holds: they are compared in place. */
+static struct eng_prepared *known_form(struct eng *e, struct eng_queue *q)
+{
+    const struct eng_cursor *c = &q->cursor;
+    uint64_t generation = dart_generation(e->dart), before = c->opened ? q->image_number : 0;
+    struct eng_prepared *p = NULL;
+
+    if (generation)
+        p = eng_prepared_find(&e->prepared, c->address, c->words, before, NULL, generation,
+                              q->slot[0].stream);
+    if (!p)
+        return NULL;
+    e->stats.reused++;
+    if (!c->opened)
+        open_network(q);
+    return p;
 }
 
 struct eng_prepared *eng_walker_prepare(struct eng *e, struct eng_queue *q, struct pr_problem *problem)
 {
-    struct eng_prepared *p = prepared_slot(e, q);
+    struct eng_prepared *p = known_form(e, q);
 
-    if (!fetch(e, q, problem))
+    if (!p)
+        p = read_form(e, q, problem);
+    if (!p)
         return NULL;
-    if (!q->cursor.opened)
-        open_network(q);
-    if (reusable(e, q, p)) {
-        e->stats.reused++;
-    } else {
-        p->words = 0;
-        if (!decode(e, q, p, problem))
-            return NULL;
-    }
-    q->image = p->after;
+    q->image = &p->after;
+    q->image_number = p->left;
     q->cursor.nid = q->slot[0].named ? q->slot[0].nid : p->nid;
-    e->shown = &q->image;
+    e->shown = q;
     return p;
 }
 

@@ -130,6 +130,7 @@ static void boot_kernel(struct boot *b)
                                  .bytes = b->reset->bytes,
                                  .framework_bytes = b->args.framework_bytes,
                                  .stack_extra = b->reset->stack_extra,
+                                 .zeroed = b->reset->zeroed,
                                  .log_level = RT_LOG_INFO,
                                  .port = b->reset->port};
     struct rt_refusal refusal;

@@ -6,6 +6,7 @@
 #ifndef FIRMWARE_FIRMWARE_H
 #define FIRMWARE_FIRMWARE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,7 @@ struct fw_reset {
     void *retained;  /* the end of the carve-out, as the processor left it; aligned to 64 bytes */
     size_t retained_bytes;
     size_t stack_extra; /* see struct rt_boot */
+    bool zeroed;        /* also the free heap */
 };
 
 /* The least carve-out that boots. */

@@ -62,6 +62,23 @@ static void mark(struct fw *fw, const struct fw_call *call)
     rt_port_mark(fw->port, PR_MARK_SCHEDULE, key, PR_KEY_PARTS);
 }
 
+/* Wide ones go into the firmware's own table instead. */
+static void write_bars(struct fw *fw, const struct fw_call *call, unsigned queue)
+{
+    const uint32_t first = queue_reg(queue, PR_TQ_BAR1);
+
+    fw->wide_bars[queue] = call->wide;
+    if (!call->wide) {
+        rt_port_write_words(fw->port, fw->registers + first, call->bar, PR_TQ_BARS);
+        return;
+    }
+    for (unsigned i = 0; i < PR_TQ_BARS; i++)
+        if (call->wide >> i & 1)
+            fw->wide[queue][i] = PR_MAPPED_BASE | call->bar[i];
+        else
+            fw_register_write(fw, first + 4 * i, call->bar[i]);
+}
+
 /*
  * The queue is enabled; 35 words, less those of wide BARs, go into its registers, then its stream, and the
  * words of the push.
@@ -75,12 +92,7 @@ static void push(struct fw *fw, struct fw_call *call)
     fw->exeloop.network_level[call->network] = (uint8_t)queue;
     mark(fw, call);
     fw_register_write(fw, queue_reg(queue, PR_TQ_STATUS), PR_TQ_STATUS_IN_USE);
-    fw->wide_bars[queue] = call->wide;
-    for (unsigned i = 0; i < PR_TQ_BARS; i++)
-        if (call->wide >> i & 1)
-            fw->wide[queue][i] = PR_MAPPED_BASE | call->bar[i];
-        else
-            fw_register_write(fw, queue_reg(queue, PR_TQ_BAR1 + 4 * i), call->bar[i]);
+    write_bars(fw, call, queue);
     fw_register_write(fw, queue_reg(queue, PR_TQ_NID1),
                       (uint32_t)call->network << PR_TQ_NID_LO | PR_TQ_NID_VALID);
     fw_register_write(fw, queue_reg(queue, PR_TQ_SIZE1),

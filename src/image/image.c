@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "image/built.h"
 
 static bool has_marker(const struct img_macho *macho)
@@ -40,7 +41,7 @@ void img_image_load(const struct img_image *image, void *run)
         uint8_t *to = (uint8_t *)run + offset_of(s);
 
         memcpy(to, s->bytes, s->file_bytes);
-        memset(to + s->file_bytes, 0, s->memory_bytes - s->file_bytes);
+        base_clear(to + s->file_bytes, s->memory_bytes - s->file_bytes);
     }
 }
 

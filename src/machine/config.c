@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "base/processor.h"
 #include "engine/pool.h"
 #include "machine/internal.h"
 #include "protocol/device.h"
@@ -17,6 +18,7 @@
 #define DRAM_DEFAULT      (4ull << 30)
 #define DRAM_MAX          (64ull << 30)
 #define FIRMWARE_DRAM_MIN (64ull << 20)
+#define THREADS_DEFAULT   8u
 
 _Static_assert((int)ANE_CHIP_T6000 == (int)PR_CHIP_T6000 && (int)ANE_CHIP_T8103 == (int)PR_CHIP_T8103,
                "same numbering");
@@ -47,6 +49,14 @@ static uint32_t form_of_chip(const struct ane_machine_config *config)
     if (config->firmware)
         return ANE_PAGE_TABLE_SEED;
     return (uint32_t)pr_board_table[config->chip].form + ANE_PAGE_TABLE_SEED;
+}
+
+/* More gain little on descriptors of the usual size. Threads are made only when work is worth it. */
+static uint32_t default_threads(void)
+{
+    unsigned count = base_processor_count();
+
+    return count < THREADS_DEFAULT ? count : THREADS_DEFAULT;
 }
 
 int mach_config_take(const struct ane_machine_config *from, struct ane_machine_config *config,
@@ -89,6 +99,8 @@ int mach_config_take(const struct ane_machine_config *from, struct ane_machine_c
     if (config->firmware && config->dram_bytes < FIRMWARE_DRAM_MIN)
         return base_fail(error, EINVAL, "With firmware a machine needs at least 0x%" PRIx64 " bytes of DRAM.",
                          (uint64_t)FIRMWARE_DRAM_MIN);
+    if (!config->threads)
+        config->threads = default_threads();
     if (config->threads > ANE_THREADS_MAX)
         return base_fail(error, EINVAL, "%u worker threads were asked for; the limit is %u.", config->threads,
                          ANE_THREADS_MAX);

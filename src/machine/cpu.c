@@ -90,6 +90,7 @@ static void refuse_image(const struct rt_port *port)
 
 static void start_native(struct rt_port *port)
 {
+    port->reset.zeroed = !port->used; /* it never ran: all of it is as the host gave it */
     mach_carveout_clear(&port->carveout, port->used);
     port->used = port->carveout.bytes; /* until the kernel knows */
     host_context_make(&port->boot, port->carveout.stack, port->carveout.stack_bytes, run_reset_vector, port);

@@ -15,6 +15,15 @@
  */
 enum mach_cpu_order { MACH_ORDER_NONE, MACH_ORDER_STOP, MACH_ORDER_START };
 
+/* A range of shared memory that the firmware asked for before; good while the DART's generation stays. */
+struct mach_cpu_window {
+    uint64_t generation; /* 0: none */
+    uint64_t address;
+    size_t bytes;
+    void *host;
+};
+#define MACH_CPU_WINDOWS 256u
+
 struct rt_port {
     struct ane_machine *machine;
     struct host_context host;       /* the thread that drives */
@@ -38,6 +47,7 @@ struct rt_port {
         char text[RT_TEXT_BYTES];
     } injected;
     soc_event_id wake, timer;
+    struct mach_cpu_window window[MACH_CPU_WINDOWS];
     const struct soc_trace_entry *entry; /* of the trace: it waits for the firmware's stack to be left */
 };
 

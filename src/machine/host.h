@@ -7,30 +7,39 @@
 #ifndef MACHINE_HOST_H
 #define MACHINE_HOST_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #define MACH_HOST_FOREVER UINT64_MAX
 
-/* 0 or a positive errno. */
-int mach_host_mutex_init(pthread_mutex_t *mutex);
-void mach_host_mutex_destroy(pthread_mutex_t *mutex);
-/* False when the calling thread holds it already. */
-bool mach_host_mutex_lock(pthread_mutex_t *mutex);
-void mach_host_mutex_unlock(pthread_mutex_t *mutex);
+/* All zero: free. For host.c alone. */
+struct mach_host_mutex {
+    atomic_uint state;
+    atomic_uint looking;  /* threads that wait for it and are awake */
+    atomic_uint admitted; /* how often a thread has taken it; changed with the mutex held */
+    atomic_bool awaited;  /* a thread that gives way sleeps until that changes */
+    void *_Atomic owner;
+};
+
+/* Takes it if it is free; false otherwise, also when the calling thread holds it. */
+bool mach_host_mutex_try(struct mach_host_mutex *mutex);
+/* Waits for it. False when the calling thread holds it already. */
+bool mach_host_mutex_lock(struct mach_host_mutex *mutex);
+void mach_host_mutex_unlock(struct mach_host_mutex *mutex);
 
 /* Adds to a count that other threads read without the mutex. */
 void mach_host_count_add(atomic_uint *count, int change);
 unsigned mach_host_count(atomic_uint *count);
 /*
- * Releases the mutex so that a thread that waits for it can take it, and takes it again once `admitted` has
- * changed. Bounded: a thread that does not get to run is not waited for.
+ * Releases the mutex so that the threads that wait for it, as many as `inbound` counts, can take it, and takes
+ * it again when they have. Bounded: a thread that does not get to run is not waited for. With `brief` only
+ * those that are awake and at the mutex are, because to wait for others would take longer than what is done
+ * between two such calls.
  */
-void mach_host_give_way(pthread_mutex_t *mutex, atomic_uint *admitted);
+void mach_host_give_way(struct mach_host_mutex *mutex, atomic_uint *inbound, bool brief);
 
-/* Sleeps until the word is 1, or until `until` on mach_host_now's clock: false then. */
+/* Waits, awake for a short while and then asleep, until the word is 1, or until `until` on mach_host_now's clock: false then. */
 bool mach_host_sleep(atomic_uint *word, uint64_t until);
 /* Sets the word to 1 and wakes the thread that sleeps on it. The word may be gone as soon as it is set. */
 void mach_host_wake(atomic_uint *word);

@@ -10,17 +10,13 @@
 #include <errno.h>
 #include <stddef.h>
 
-#define WALL_STEPS 1024u /* events between two looks at the wall clock by a thread that drives */
+#define WALL_STEPS  1024u  /* events between two looks at the wall clock by a thread that drives */
+#define BRIEF_NS    20000u /* an event that takes less is over before a thread that sleeps has come */
+#define PATIENCE_NS 200000u
 
-int mach_lock_init(struct mach_lock *lock, struct soc_clock *clock)
+void mach_lock_init(struct mach_lock *lock, struct soc_clock *clock)
 {
     lock->clock = clock;
-    return -mach_host_mutex_init(&lock->mutex);
-}
-
-void mach_lock_destroy(struct mach_lock *lock)
-{
-    mach_host_mutex_destroy(&lock->mutex);
 }
 
 static bool is_stuck(const struct mach_lock *lock)
@@ -102,8 +98,13 @@ static uint64_t sweep_rank(struct mach_lock *lock, enum rank rank)
 
 static uint64_t sweep(struct mach_lock *lock)
 {
-    uint64_t earliest = sweep_rank(lock, RANK_WAIT);
+    const struct mach_waiter *only = lock->waiters;
+    uint64_t earliest;
 
+    /* The usual case: one thread waits, for a completion that has not come. */
+    if (only && !only->next && !only->until_idle && !*only->done && only->virtual_at == UINT64_MAX)
+        return UINT64_MAX;
+    earliest = sweep_rank(lock, RANK_WAIT);
     if (!lock->runs)
         return earliest;
     sweep_rank(lock, RANK_INJECTED_RUN);
@@ -144,22 +145,15 @@ static void release(struct mach_lock *lock)
     mach_host_mutex_unlock(&lock->mutex);
 }
 
-/* With the mutex held. */
-static void count_admission(struct mach_lock *lock)
-{
-    unsigned count = atomic_load_explicit(&lock->admitted, memory_order_relaxed);
-
-    atomic_store_explicit(&lock->admitted, count + 1, memory_order_relaxed);
-}
-
 bool mach_lock_enter(struct mach_lock *lock)
 {
     bool entered;
 
+    if (mach_host_mutex_try(&lock->mutex))
+        return true;
     mach_host_count_add(&lock->inbound, 1);
     entered = mach_host_mutex_lock(&lock->mutex);
     mach_host_count_add(&lock->inbound, -1);
-    count_admission(lock);
     return entered;
 }
 
@@ -214,7 +208,6 @@ static void sleep_outside(struct mach_lock *lock, struct mach_waiter *waiter)
         mach_host_count_add(&lock->inbound, 1);
     mach_host_mutex_lock(&lock->mutex);
     mach_host_count_add(&lock->inbound, -1);
-    count_admission(lock);
     if (woken)
         return;
     if (!waiter->asleep)
@@ -260,24 +253,43 @@ static bool report(struct mach_lock *lock, struct mach_waiter *waiter)
 }
 
 /*
+ * Calls are admitted between events. `began` is when the last event did, or 0. With brief events and several
+ * threads that wait, those that are not awake yet come in later: when this one leaves, or when any has waited
+ * for PATIENCE_NS. `since` is when that time began, or 0.
+ */
+static void admit_others(struct mach_lock *lock, uint64_t began, uint64_t *since)
+{
+    uint64_t now = began ? mach_host_now() : 0;
+    bool brief = began && now - began < BRIEF_NS && (!*since || now - *since < PATIENCE_NS);
+
+    mach_host_give_way(&lock->mutex, &lock->inbound, brief);
+    if (!brief)
+        *since = 0;
+    else if (!*since)
+        *since = now;
+}
+
+/*
  * Steps the clock until the wait is over or no step is possible. Waits that have ended come first: their
  * threads may go on before anything else happens.
  */
 static void drive(struct mach_lock *lock, struct mach_waiter *waiter)
 {
     unsigned steps = 0;
+    uint64_t since = 0;
 
     lock->driving = true;
     for (;;) {
-        uint64_t limit = sweep(lock);
+        uint64_t limit = sweep(lock), began = lock->waiters->next ? mach_host_now() : 0;
 
         if (waiter->over || !advance(lock, limit))
             break;
         if (lock->due && !report(lock, waiter))
             return;
-        /* Calls are admitted between events. */
         if (mach_host_count(&lock->inbound))
-            mach_host_give_way(&lock->mutex, &lock->admitted);
+            admit_others(lock, began, &since);
+        else
+            since = 0;
         if (++steps % WALL_STEPS == 0 && waiter->wall && mach_host_now() >= wall_end(waiter->wall) &&
             !waiter->over)
             end_wait(lock, waiter);

@@ -50,9 +50,8 @@ struct mach_waiter {
 };
 
 struct mach_lock {
-    pthread_mutex_t mutex;
-    atomic_uint inbound;  /* threads that will take the mutex next: callers, and sleepers that were woken */
-    atomic_uint admitted; /* how often such a thread has taken it; changed with the mutex held */
+    struct mach_host_mutex mutex;
+    atomic_uint inbound; /* threads that will take the mutex next: callers, and sleepers that were woken */
     struct soc_clock *clock;
     /* Protected by the mutex: */
     bool driving;    /* a thread steps the clock; it may have released the mutex between two events */
@@ -70,9 +69,8 @@ struct mach_lock {
     void *context;
 };
 
-/* 0 or a negative errno. The clock stays the caller's. */
-int mach_lock_init(struct mach_lock *lock, struct soc_clock *clock);
-void mach_lock_destroy(struct mach_lock *lock);
+/* The lock is all zero but for its functions. The clock stays the caller's. */
+void mach_lock_init(struct mach_lock *lock, struct soc_clock *clock);
 
 /* False when the calling thread is inside already. */
 bool mach_lock_enter(struct mach_lock *lock);

@@ -79,6 +79,15 @@ static void engine_write(void *context, enum soc_master master, uint32_t offset,
         eng_write32(m->engine, offset, value);
 }
 
+static bool engine_write_words(void *context, enum soc_master master, uint32_t offset, const uint32_t *value,
+                               uint32_t count)
+{
+    const struct ane_machine *m = context;
+
+    (void)master;
+    return soc_pmu_serves(&m->pmu, ENGINE_POWER) && eng_write_words(m->engine, offset, value, count);
+}
+
 static uint32_t window_read(void *context, enum soc_master master, uint32_t offset)
 {
     struct mach_window *w = context;
@@ -111,6 +120,7 @@ static int attach_blocks(struct ane_machine *m, struct base_error *error)
         .read = engine_read,
         .write = engine_write,
         .context = m,
+        .write_words = engine_write_words,
     };
     struct soc_block gpu = {
         .name = "gpu-doorbell",
@@ -295,12 +305,7 @@ static struct ane_machine *make_empty(struct base_error *error)
         base_free(m);
         return NULL;
     }
-    if (mach_lock_init(&m->lock, m->clock)) {
-        base_fail(error, ENOMEM, "No memory for a machine's lock.");
-        soc_clock_destroy(m->clock);
-        base_free(m);
-        return NULL;
-    }
+    mach_lock_init(&m->lock, m->clock);
     m->lock.report = mach_lines_report;
     m->lock.stuck = engine_stuck;
     m->lock.context = m;
@@ -326,7 +331,6 @@ static void take_apart(struct ane_machine *m)
     mach_banks_close(m);
     mach_lines_end(m);
     mach_dump_free(m);
-    mach_lock_destroy(&m->lock);
     soc_clock_destroy(m->clock);
     mach_tracing_close(m->tracing);
     base_free(m);

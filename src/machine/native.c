@@ -103,13 +103,19 @@ static _Noreturn void take_injected(struct rt_port *port, const void *at)
  * The boundary between two instructions: the processor stops here if it has stopped itself, and takes
  * exceptions and interrupts.
  */
-static void end_access(struct rt_port *port, const void *at)
+static __attribute__((noinline)) void take_pending(struct rt_port *port, const void *at)
 {
     if (port->order != MACH_ORDER_NONE)
         stay(port);
     if (port->injected.due)
         take_injected(port, at);
     deliver(port);
+}
+
+static inline void end_access(struct rt_port *port, const void *at)
+{
+    if (port->pending || port->order != MACH_ORDER_NONE || port->injected.due)
+        take_pending(port, at);
 }
 
 uint32_t rt_port_read32(struct rt_port *port, uint64_t address)
@@ -124,6 +130,16 @@ void rt_port_write32(struct rt_port *port, uint64_t address, uint32_t value)
 {
     soc_controller_store(&port->machine->controller, address, value);
     end_access(port, __builtin_return_address(0));
+}
+
+void rt_port_write_words(struct rt_port *port, uint64_t address, const uint32_t *value, uint32_t count)
+{
+    if (soc_bus_write_words(port->machine->bus, SOC_MASTER_CONTROLLER, address, value, count)) {
+        end_access(port, __builtin_return_address(0));
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        rt_port_write32(port, address + 4ull * i, value[i]);
 }
 
 uint64_t rt_port_read64(struct rt_port *port, uint64_t address)
@@ -177,10 +193,11 @@ void rt_port_sysreg_write(struct rt_port *port, uint32_t id, uint64_t value)
         refuse_sysreg(port, false, id, __builtin_return_address(0));
 }
 
+/* The devices are this thread: program order is theirs. Others see memory after what released it. */
 void rt_port_barrier(struct rt_port *port)
 {
     (void)port;
-    atomic_thread_fence(memory_order_seq_cst);
+    atomic_thread_fence(memory_order_acq_rel);
 }
 
 uint32_t rt_port_irq_mask(struct rt_port *port)
@@ -296,14 +313,29 @@ void rt_port_timer_set(struct rt_port *port, uint64_t deadline)
                                       SOC_EVENT_FOREGROUND, timer_fired, port);
 }
 
-void *rt_port_window(struct rt_port *port, uint64_t address, size_t bytes)
+/* What is in a window of the DART may be hidden for others, and is asked for each time. */
+static __attribute__((noinline)) void *find_window(struct rt_port *port, struct mach_cpu_window *window,
+                                                   uint64_t address, size_t bytes)
 {
+    struct dart *dart = port->machine->dart;
     struct dart_range range;
 
-    if (dart_range_get(port->machine->dart, DART_PORT_TASK, FIRMWARE_STREAM, address, bytes, DART_READ,
-                       &range))
+    if (dart_range_get(dart, DART_PORT_TASK, FIRMWARE_STREAM, address, bytes, DART_READ, &range))
         return NULL;
+    if (range.host && !range.window)
+        *window = (struct mach_cpu_window){dart_generation(dart), address, bytes, range.host};
     return range.host;
+}
+
+void *rt_port_window(struct rt_port *port, uint64_t address, size_t bytes)
+{
+    struct mach_cpu_window *window =
+        &port->window[(uint32_t)((address + bytes) * 0x9e3779b97f4a7c15ull >> 32) % MACH_CPU_WINDOWS];
+
+    if (window->address == address && window->bytes == bytes && window->generation &&
+        window->generation == dart_generation(port->machine->dart))
+        return window->host;
+    return find_window(port, window, address, bytes);
 }
 
 void rt_port_log(struct rt_port *port, const struct rt_port_line *line)

@@ -25,7 +25,7 @@
 #define SURFACES_MAX  4096u
 #define TURNS         (1u << 19) /* an id is row + turn * SURFACES_MAX, and the service's bit */
 #define SURFACE_BYTES (1ull << 32)
-#define POPULATED     (16u << 20) /* a surface up to this has its pages at once, any other when used */
+#define POPULATED     (1u << 20) /* a surface up to this has its pages at once, any other when used */
 _Static_assert(SURFACES_MAX *TURNS == PR_SERVICE_SURFACE_BIT, "row and turn fill an id, without the bit");
 
 struct attachment {

@@ -42,9 +42,9 @@ struct writer {
 
 static void put_bytes(struct writer *w, uint32_t at, const void *from, uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++)
-        if (at + i < w->capacity)
-            w->bytes[at + i] = ((const uint8_t *)from)[i];
+    if (!from || at >= w->capacity)
+        return;
+    memcpy(w->bytes + at, from, count < w->capacity - at ? count : w->capacity - at);
 }
 
 static void put32(struct writer *w, uint32_t at, uint32_t value)
@@ -295,6 +295,17 @@ static void write_header(struct writer *w)
         put32(w, 4 * i, word[i]);
 }
 
+/* Zeros, but for constants that the caller leaves out. */
+static void clear(const struct writer *w, uint32_t file)
+{
+    const size_t left_out = w->program->constant ? 0 : w->program->constant_bytes;
+    const size_t before = left_out ? file + w->constant_offset : w->capacity;
+
+    memset(w->bytes, 0, before < w->capacity ? before : w->capacity);
+    if (before + left_out < w->capacity)
+        memset(w->bytes + before + left_out, 0, w->capacity - before - left_out);
+}
+
 size_t pr_hwx_write(const struct pr_hwx_program *program, void *bytes, size_t capacity)
 {
     struct writer w = {.bytes = bytes, .program = program};
@@ -308,7 +319,7 @@ size_t pr_hwx_write(const struct pr_hwx_program *program, void *bytes, size_t ca
     file = (uint32_t)pr_round_up(w.at, PAGE);
     w.capacity = capacity;
     if (capacity)
-        memset(bytes, 0, capacity);
+        clear(&w, file);
     write_all(&w, file);
     write_header(&w);
     return file + blob_bytes(&w);

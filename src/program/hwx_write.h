@@ -6,7 +6,8 @@
 #include "program/hwx.h"
 
 struct pr_hwx_program {
-    const void *text, *constant; /* constant may be NULL */
+    /* A constant that is NULL and has bytes is left out: those bytes of the image are not written. */
+    const void *text, *constant;
     uint32_t text_bytes, constant_bytes;
     uint32_t td_count, first_td_words;
     const void *literal; /* constants that are not weights; with literal_bytes 0: none */

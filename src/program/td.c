@@ -87,15 +87,29 @@ enum pr_td_reg pr_image_reg(uint32_t index, uint32_t *element)
     return PR_REG_COUNT;
 }
 
+/* The fields of a register follow it in the table, so that each case ends where the next register begins. */
+static uint32_t known_bits(enum pr_td_reg reg)
+{
+    uint32_t bits = 0;
+
+    switch (reg) {
+#define PR_TD_REG(block, id, name, address, count) \
+    break;                                         \
+    case PR_REG_##id:
+#define PR_TD_FIELD(owner, id, name, lo, width, use, source, where, accepted, meaning, action) \
+    bits |= reg == PR_REG_##owner ? pr_bits_mask(lo, width) : 0;
+#include "program/td_regs.def"
+        break;
+    default: break;
+    }
+    return bits;
+}
+
 uint32_t pr_image_known_bits(uint32_t index)
 {
-    uint32_t element, bits = 0;
-    enum pr_td_reg reg = pr_image_reg(index, &element);
+    uint32_t element;
 
-    for (unsigned i = 0; i < PR_F_COUNT; i++)
-        if (pr_field_table[i].owner == reg)
-            bits |= pr_bits_mask(pr_field_table[i].lo, pr_field_table[i].width);
-    return bits;
+    return known_bits(pr_image_reg(index, &element));
 }
 
 uint32_t pr_header_known_bits(uint32_t word)
@@ -276,7 +290,8 @@ static bool word_explained(const struct pr_td *td, const struct pr_record *recor
                            struct pr_problem *problem)
 {
     uint32_t index = (uint32_t)pr_image_index(record->address) + nth, address = record->address + 4 * nth;
-    uint32_t element, at = record->offset + 1 + nth, bits = td->word[at] & ~pr_image_known_bits(index);
+    uint32_t element, at = record->offset + 1 + nth;
+    uint32_t bits = td->word[at] ? td->word[at] & ~pr_image_known_bits(index) : 0;
     bool planar = !pr_td_header(td, PR_H_ENE);
 
     if (!bits || pr_experiment_explains(address, td->word[at], planar))

@@ -75,6 +75,16 @@ struct pr_problem {
     char text[240];          /* one sentence */
 };
 
+/* No finding. Most of its text is not written. */
+static inline void pr_problem_clear(struct pr_problem *problem)
+{
+    problem->kind = PR_PROBLEM_NONE;
+    problem->outcome = PR_OUTCOME_UNKNOWN;
+    problem->descriptor = problem->offset = problem->address = problem->bits = 0;
+    problem->reg = problem->field = 0;
+    problem->text[0] = 0;
+}
+
 /* The tables' texts. */
 const char *pr_problem_kind_text(enum pr_problem_kind kind);
 const char *pr_problem_advice(enum pr_problem_kind kind);
@@ -87,6 +97,6 @@ enum pr_outcome pr_problem_outcome(enum pr_problem_kind kind);
  * pr_problem_set(...)`. The format is that of pr_text_printf.
  */
 bool pr_problem_set(struct pr_problem *problem, enum pr_problem_kind kind, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+    __attribute__((format(printf, 3, 4), cold));
 
 #endif

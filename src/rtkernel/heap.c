@@ -56,7 +56,7 @@ static void resize(const struct rt_arena *arena, struct block *block, uint64_t s
         next->below = size;
 }
 
-void rt_heap_init(struct rt_kernel *kernel, enum rt_arena_id id, void *base, size_t bytes)
+void rt_heap_init(struct rt_kernel *kernel, enum rt_arena_id id, void *base, size_t bytes, bool zeroed)
 {
     struct rt_arena *arena = &kernel->arena[id];
 
@@ -65,6 +65,7 @@ void rt_heap_init(struct rt_kernel *kernel, enum rt_arena_id id, void *base, siz
         arena->bytes = 0;
     else
         *(struct block *)base = (struct block){.size = arena->bytes, .guard = GUARD_FREE};
+    arena->fresh = zeroed ? sizeof(struct block) : arena->bytes;
 }
 
 static struct block *lowest(const struct rt_arena *arena)
@@ -129,21 +130,40 @@ static void occupy(struct rt_arena *arena, struct block *block, uint64_t bytes)
     rt_memcpy(bytes_of(block) + bytes, &guard, sizeof(guard));
 }
 
+/*
+ * How many of the block's bytes may be other than 0. From now on that is all of it, and the head of the block
+ * above, which may become a part of another block.
+ */
+static size_t dirty_bytes(struct rt_arena *arena, struct block *block, size_t bytes)
+{
+    const uint64_t begin = (uint64_t)(bytes_of(block) - arena->base), fresh = arena->fresh;
+    const uint64_t end = begin + size_of(block);
+
+    if (end > fresh)
+        arena->fresh = end < arena->bytes ? end : arena->bytes;
+    if (fresh <= begin)
+        return 0;
+    return fresh - begin < bytes ? (size_t)(fresh - begin) : bytes;
+}
+
 void *rt_heap_alloc(struct rt_kernel *kernel, enum rt_arena_id id, size_t bytes)
 {
     const uint32_t previous = rt_sched_enter(kernel);
     struct rt_arena *arena = &kernel->arena[id];
     struct block *block = NULL;
+    size_t dirty = 0;
 
     rt_sched_check_context(kernel, __func__);
     if (bytes <= arena->bytes)
         block = first_fit(arena, size_for(bytes));
-    if (block)
+    if (block) {
         occupy(arena, block, bytes);
-    else
+        dirty = dirty_bytes(arena, block, bytes);
+    } else {
         arena->failures++;
+    }
     rt_sched_leave(kernel, previous);
-    return block ? rt_memset(bytes_of(block), 0, bytes) : NULL;
+    return block ? rt_memset(bytes_of(block), 0, dirty) : NULL;
 }
 
 static struct rt_arena *arena_of(struct rt_kernel *kernel, const void *memory)

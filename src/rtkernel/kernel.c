@@ -64,8 +64,8 @@ static void init_arenas(struct rt_kernel *kernel, const struct rt_boot *boot)
     const size_t bytes = boot->bytes - rt_kernel_bytes();
     const size_t framework = whole_blocks(boot->framework_bytes);
 
-    rt_heap_init(kernel, RT_ARENA_FRAMEWORK, heap, framework);
-    rt_heap_init(kernel, RT_ARENA_SYSTEM, heap + framework, bytes - framework);
+    rt_heap_init(kernel, RT_ARENA_FRAMEWORK, heap, framework, boot->zeroed);
+    rt_heap_init(kernel, RT_ARENA_SYSTEM, heap + framework, bytes - framework, boot->zeroed);
 }
 
 static void init_lists(struct rt_kernel *kernel)

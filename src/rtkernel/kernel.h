@@ -22,6 +22,7 @@ struct rt_boot {
     size_t bytes;           /* of the carve-out */
     size_t framework_bytes; /* reserved for the framework arena; the rest is the system arena */
     size_t stack_extra;     /* added to every stack, for what the port's calls need; 0 on bare metal */
+    bool zeroed;            /* the carve-out is all zeros: heap that was never used need not be cleared */
     enum rt_log_level log_level;
     struct rt_port *port;
 };

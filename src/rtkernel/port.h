@@ -23,6 +23,8 @@ struct rt_fault;
 /* Registers at a 64-bit physical address, aligned to their width, in program order. Delivers. */
 uint32_t rt_port_read32(struct rt_port *port, uint64_t address);
 void rt_port_write32(struct rt_port *port, uint64_t address, uint32_t value);
+/* The same as stores to consecutive 32-bit registers, in order; delivers between any two, or after all. */
+void rt_port_write_words(struct rt_port *port, uint64_t address, const uint32_t *value, uint32_t count);
 uint64_t rt_port_read64(struct rt_port *port, uint64_t address);
 void rt_port_write64(struct rt_port *port, uint64_t address, uint64_t value);
 

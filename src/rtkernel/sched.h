@@ -65,7 +65,8 @@ void rt_semaphore_init(struct rt_kernel *kernel, struct rt_semaphore *semaphore,
                        uint32_t limit);
 int rt_queue_put(struct rt_queue *queue, const void *message, size_t bytes);
 int rt_queue_get(struct rt_queue *queue, void *message);
-void rt_heap_init(struct rt_kernel *kernel, enum rt_arena_id arena, void *base, size_t bytes);
+/* `zeroed`: the bytes are zeros. */
+void rt_heap_init(struct rt_kernel *kernel, enum rt_arena_id arena, void *base, size_t bytes, bool zeroed);
 /* The end of the highest block in use, or the arena's base. */
 const uint8_t *rt_heap_top(const struct rt_kernel *kernel, enum rt_arena_id arena);
 int rt_task_create_system(struct rt_kernel *kernel);

@@ -122,6 +122,7 @@ struct rt_arena {
     uint64_t bytes;
     uint64_t used, peak; /* bytes of blocks in use, with their overhead */
     uint64_t failures;   /* allocations that were refused */
+    uint64_t fresh;      /* from here on nothing was ever allocated, and the bytes are zeros */
 };
 
 struct rt_irq {

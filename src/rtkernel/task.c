@@ -36,12 +36,22 @@ static void begin(void *arg)
     rt_task_exit(task->kernel);
 }
 
+/* The port's part of a stack, below what the task asked for, is zeros: it is large and hardly used. */
+static size_t first_filled(const struct rt_task *task)
+{
+    const size_t extra = task->kernel->stack_extra / sizeof(*task->stack);
+
+    return extra > RT_STACK_GUARDS ? extra : RT_STACK_GUARDS;
+}
+
 static void prepare_stack(struct rt_task *task)
 {
     const size_t words = task->stack_bytes / sizeof(*task->stack);
 
-    for (size_t i = 0; i < words; i++)
-        task->stack[i] = i < RT_STACK_GUARDS ? RT_STACK_GUARD : RT_STACK_FILL;
+    for (size_t i = 0; i < RT_STACK_GUARDS; i++)
+        task->stack[i] = RT_STACK_GUARD;
+    for (size_t i = first_filled(task); i < words; i++)
+        task->stack[i] = RT_STACK_FILL;
     rt_port_context_make(task->kernel->port, &task->context, task->stack, task->stack_bytes, begin, task);
 }
 
@@ -312,9 +322,10 @@ int rt_task_wait_any(struct rt_kernel *kernel, void *message, size_t capacity, s
 
 RT_READS_STACKS static size_t stack_used(const struct rt_task *task)
 {
+    const size_t words = task->stack_bytes / sizeof(*task->stack), filled = first_filled(task);
     size_t untouched = RT_STACK_GUARDS;
 
-    while (untouched < task->stack_bytes / sizeof(*task->stack) && task->stack[untouched] == RT_STACK_FILL)
+    while (untouched < words && task->stack[untouched] == (untouched < filled ? 0 : RT_STACK_FILL))
         untouched++;
     return task->stack_bytes - untouched * sizeof(*task->stack);
 }

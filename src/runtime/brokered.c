@@ -210,20 +210,11 @@ int64_t e5_brokered_find(const char *path, int *found)
 static int write_image(const struct e5_image *image)
 {
     int file = base_file_memory("anemone-image", image->size);
-    size_t put = 0;
 
-    while (file >= 0 && put < image->size) {
-        ssize_t more = pwrite(file, (const uint8_t *)image->bytes + put, image->size - put, (off_t)put);
-
-        if (more < 0 && errno == EINTR)
-            continue;
-        if (more <= 0) {
-            close(file);
-            return -1;
-        }
-        put += (size_t)more;
-    }
-    return file;
+    if (file < 0 || !base_file_put_at(file, image->bytes, image->size, 0))
+        return file;
+    close(file);
+    return -1;
 }
 
 static IOReturn load_on(struct e5_link *link, const struct ane_broker_arguments *arguments,

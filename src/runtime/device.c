@@ -5,10 +5,13 @@
  */
 #include "runtime/device.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/file.h"
 #include "protocol/bits.h"
 #include "protocol/timing.h"
 #include "runtime/brokered.h"
@@ -127,7 +130,8 @@ static size_t weights_at(const struct e5_image *image)
 
 static size_t image_bytes(const struct e5_image *image)
 {
-    return image->representation == ANE_PROGRAM_RT ? weights_at(image) + image->weights_size : image->size;
+    return image->representation == ANE_PROGRAM_RT ? weights_at(image) + image->bundle->weights_bytes
+                                                   : image->size;
 }
 
 static size_t signature_at(const struct e5_image *image)
@@ -137,14 +141,47 @@ static size_t signature_at(const struct e5_image *image)
 
 static size_t payload_bytes(const struct e5_image *image)
 {
-    return image->is_signed ? signature_at(image) + sizeof(struct ane_program_signature) : image_bytes(image);
+    return image->bundle->is_signed ? signature_at(image) + sizeof(struct ane_program_signature)
+                                    : image_bytes(image);
 }
 
-/* The surface is zeroed. */
+/*
+ * The weights go into the surface's file: pages that this process does not map need not be cleared, and are
+ * not counted twice.
+ */
+static int write_weights(const struct e5_image *image, uint32_t surface)
+{
+    const int file = ane_surface_descriptor(surface);
+
+    if (image->representation != ANE_PROGRAM_RT)
+        return 0;
+    return file < 0 ? file
+                    : cc_bundle_put_weights(image->bundle, file, ANE_PROGRAM_IMAGE + weights_at(image));
+}
+
+static void release_weights(const struct e5_image *image)
+{
+    base_free(image->bundle->weights);
+    image->bundle->weights = NULL;
+}
+
+/* Without memory for them the next load says so. */
+static void restore_weights(const struct e5_image *image, const uint8_t *surface)
+{
+    struct cc_bundle *b = image->bundle;
+
+    if (image->representation != ANE_PROGRAM_RT || b->weights || b->weights_file)
+        return;
+    b->weights = base_alloc(b->weights_bytes);
+    if (b->weights)
+        memcpy(b->weights, surface + ANE_PROGRAM_IMAGE + weights_at(image), b->weights_bytes);
+}
+
+/* All but the weights of a bundle. The surface is zeroed. */
 static void write_program(const struct e5_image *image, const char *name, uint8_t *to)
 {
     const struct ane_program_bundle bundle = {.main_bytes = image->size,
-                                              .weights_bytes = image->weights_size};
+                                              .weights_bytes = image->bundle->weights_bytes};
     struct ane_program_args args = {.representation = image->representation,
                                     .version = ANE_PROGRAM_ARGS_VERSION,
                                     .image_size = image_bytes(image),
@@ -153,18 +190,16 @@ static void write_program(const struct e5_image *image, const char *name, uint8_
                                     .flags = ANE_PROGRAM_ARGS_FLAGS};
 
     snprintf(args.name, sizeof(args.name), "%s", name);
-    if (image->is_signed) {
-        memcpy(args.hash, &image->is_signed->hashes, sizeof(args.hash));
-        memcpy(to + ANE_PROGRAM_IMAGE + signature_at(image), &image->is_signed->signature,
-               sizeof(image->is_signed->signature));
+    if (image->bundle->is_signed) {
+        memcpy(args.hash, &image->bundle->hashes, sizeof(args.hash));
+        memcpy(to + ANE_PROGRAM_IMAGE + signature_at(image), &image->bundle->signature,
+               sizeof(image->bundle->signature));
     }
     memcpy(to, &args, sizeof(args));
     to += ANE_PROGRAM_IMAGE;
     if (image->representation == ANE_PROGRAM_RT) {
         memcpy(to, &bundle, sizeof(bundle));
         memcpy(to + sizeof(bundle), image->bytes, image->size);
-        if (image->weights_size)
-            memcpy(to + weights_at(image), image->weights, image->weights_size);
     } else {
         memcpy(to, image->bytes, image->size);
     }
@@ -186,24 +221,32 @@ int64_t e5_device_surface(uint64_t bytes, const char *what, uint32_t *surface, v
                    (unsigned long long)bytes);
 }
 
-static int64_t create(struct e5_loaded *loaded, const struct e5_image *image, const char *name)
+/* `surface` gets the program; the caller releases it. */
+static int64_t create(struct e5_loaded *loaded, const struct e5_image *image, const char *name,
+                      uint32_t *surface, void **bytes)
 {
     struct ane_program_create arguments = {.size = ANE_PROGRAM_IMAGE + payload_bytes(image),
                                            .session = loaded->session};
     char what[160];
-    void *surface;
     int64_t status;
     IOReturn result;
 
     snprintf(what, sizeof(what), "Program %s", name);
-    status = e5_device_surface(arguments.size, what, &arguments.surface, &surface);
-    if (!surface)
+    status = e5_device_surface(arguments.size, what, surface, bytes);
+    if (!*bytes)
         return status;
-    write_program(image, name, surface);
+    write_program(image, name, *bytes);
+    status = write_weights(image, *surface);
+    if (status == -ENOMEM || status == -ENOSPC)
+        return e5_fail_memory("the surface of the program");
+    if (status)
+        return e5_fail(E5RT_INVALID_ARGUMENT, "%s: its weights cannot be read: %s.", what,
+                       strerror((int)-status));
+    release_weights(image);
+    arguments.surface = *surface;
     result = call(loaded->connection, ANE_CONTROL_ProgramCreate, &arguments, sizeof(arguments));
-    memcpy(&loaded->token, (uint8_t *)surface + offsetof(struct ane_program_args, token),
+    memcpy(&loaded->token, (uint8_t *)*bytes + offsetof(struct ane_program_args, token),
            sizeof(loaded->token));
-    ane_surface_release(arguments.surface);
     return result ? e5_fail_driver(result, "The program could not be created") : E5RT_OK;
 }
 
@@ -231,13 +274,19 @@ static int64_t prepare(struct e5_loaded *loaded)
 
 static int64_t load_here(const struct e5_image *image, const char *name, struct e5_loaded *loaded)
 {
-    int64_t status = create(loaded, image, name);
+    uint32_t surface;
+    void *bytes;
+    int64_t status = create(loaded, image, name, &surface, &bytes);
 
-    if (status)
-        return status;
-    status = prepare(loaded);
-    if (status)
-        destroy(loaded);
+    if (!status) {
+        status = prepare(loaded);
+        if (status)
+            destroy(loaded);
+    }
+    if (status && bytes)
+        restore_weights(image, bytes);
+    if (surface)
+        ane_surface_release(surface);
     return status;
 }
 

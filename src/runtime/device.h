@@ -23,9 +23,12 @@ struct e5_image {
     uint32_t representation; /* ANE_PROGRAM_LEGACY or ANE_PROGRAM_RT */
     const void *bytes;
     size_t size;
-    const void *weights; /* ANE_PROGRAM_RT */
-    size_t weights_size;
-    const struct cc_bundle *is_signed; /* whose hashes and signature go with it; NULL: none */
+    /*
+     * ANE_PROGRAM_RT: whose weights are the constants, and whose hashes and signature go with it if it is
+     * signed. Weights in memory are released while the program is created from a copy, and read back if that
+     * fails: of large ones there is no memory to waste.
+     */
+    struct cc_bundle *bundle;
 };
 
 /* A program that is created and prepared. */

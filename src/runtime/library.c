@@ -314,18 +314,25 @@ int64_t e5_library_from_broker(const char *path, bool force, e5rt_program_librar
     return E5RT_OK;
 }
 
+/* A load failed, and there was no memory to keep them. */
+static bool lost_weights(const struct cc_bundle *bundle)
+{
+    return bundle->weights_bytes && !bundle->weights && !bundle->weights_file;
+}
+
 static int64_t load(e5rt_program_library_t library)
 {
     const struct e5_image image = {.model = library->model[0] ? library->model : NULL,
                                    .representation = library->representation,
                                    .bytes = library->bundle.main,
                                    .size = library->bundle.main_bytes,
-                                   .weights = library->bundle.weights,
-                                   .weights_size = library->bundle.weights_bytes,
-                                   .is_signed = library->bundle.is_signed ? &library->bundle : NULL};
+                                   .bundle = &library->bundle};
     struct e5_loaded loaded;
-    int64_t status = e5_device_load(&image, library->name, &loaded);
+    int64_t status;
 
+    if (lost_weights(&library->bundle) && !image.model)
+        return e5_fail_memory("the weights of the program, which failed to load before");
+    status = e5_device_load(&image, library->name, &loaded);
     if (status)
         return status;
     if (loaded.inputs != library->buffers_in || loaded.outputs != library->buffers_out) {

@@ -54,11 +54,17 @@ static void fail_with(struct svc_work_result *result, int status, const struct b
     answer(result, status == -ENOMEM ? kIOReturnNoMemory : kIOReturnBadArgument, error->text);
 }
 
-static void hand_over(const struct svc_work *work, const struct cc_bundle *bundle,
-                      const struct cc_report *report, struct svc_work_result *result)
+static void hand_over(const struct svc_work *work, struct cc_bundle *bundle, const struct cc_report *report,
+                      struct svc_work_result *result)
 {
     struct pr_broker_model *model = &result->model;
+    struct base_error error = {{0}};
+    int status = cc_bundle_weights(bundle, &error);
 
+    if (status) {
+        fail_with(result, status, &error);
+        return;
+    }
     if (base_file_put(work->files[0], bundle->main, bundle->main_bytes) ||
         base_file_put(work->files[1], bundle->weights, bundle->weights_bytes)) {
         answer(result, kIOReturnNoMemory, "There is no memory for the files of the compiled model.");

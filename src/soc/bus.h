@@ -24,6 +24,9 @@ struct soc_block {
     uint32_t (*read)(void *context, enum soc_master master, uint32_t offset);
     void (*write)(void *context, enum soc_master master, uint32_t offset, uint32_t value);
     void *context;
+    /* Stores to consecutive words, in order, as `write` would make them; false: not done. May be NULL. */
+    bool (*write_words)(void *context, enum soc_master master, uint32_t offset, const uint32_t *value,
+                        uint32_t count);
 };
 
 #define SOC_BUS_GRANULE 0x4000u
@@ -45,6 +48,12 @@ int soc_bus_attach(struct soc_bus *bus, const struct soc_block *block, struct ba
 
 uint32_t soc_bus_read32(struct soc_bus *bus, enum soc_master master, uint64_t address);
 void soc_bus_write32(struct soc_bus *bus, enum soc_master master, uint64_t address, uint32_t value);
+/*
+ * Stores to consecutive words of one block, at once. False, and nothing is stored, when a tap has to see each
+ * of them, or when the block takes words one by one.
+ */
+bool soc_bus_write_words(struct soc_bus *bus, enum soc_master master, uint64_t address, const uint32_t *value,
+                         uint32_t count);
 /* Accesses that no block answered. */
 uint64_t soc_bus_unanswered(const struct soc_bus *bus);
 

@@ -242,11 +242,11 @@ int soc_controller_attach(struct soc_controller *controller, struct soc_bus *bus
 {
     const struct soc_block blocks[] = {
         {"controller-vector", container + PR_CTRL_WINDOW_VECTOR, PR_CTRL_WINDOW_VECTOR_BYTES, vector_read,
-         vector_write, controller},
+         vector_write, controller, NULL},
         {"controller-cpu", container + PR_CTRL_WINDOW_CPU, PR_CTRL_WINDOW_CPU_BYTES, cpu_read, cpu_write,
-         controller},
+         controller, NULL},
         {"controller-mailbox", container + PR_CTRL_WINDOW_MAILBOX, PR_CTRL_WINDOW_MAILBOX_BYTES, mailbox_read,
-         mailbox_write, controller},
+         mailbox_write, controller, NULL},
     };
     int status = 0;
 

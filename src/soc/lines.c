@@ -29,9 +29,9 @@ static bool pass_taps(const struct soc_lines *lines, unsigned line, bool level)
     return true;
 }
 
-void soc_lines_set(struct soc_lines *lines, unsigned line, bool level)
+void soc_lines_change(struct soc_lines *lines, unsigned line, bool level)
 {
-    if (lines->line[line].level == level || !pass_taps(lines, line, level))
+    if (!pass_taps(lines, line, level))
         return;
     lines->line[line].level = level;
     SOC_TRACE(lines->trace, LINE_EDGE, level ? "rise" : "fall", line);

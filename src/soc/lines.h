@@ -33,7 +33,12 @@ struct soc_lines {
 
 void soc_lines_init(struct soc_lines *lines, struct soc_trace *trace);
 void soc_lines_wire(struct soc_lines *lines, unsigned line, void (*sink)(void *context), void *context);
-void soc_lines_set(struct soc_lines *lines, unsigned line, bool level);
+void soc_lines_change(struct soc_lines *lines, unsigned line, bool level);
+static inline void soc_lines_set(struct soc_lines *lines, unsigned line, bool level)
+{
+    if (lines->line[line].level != level)
+        soc_lines_change(lines, line, level);
+}
 bool soc_lines_level(const struct soc_lines *lines, unsigned line);
 
 /*

@@ -45,8 +45,9 @@
 struct bank {
     uint64_t start; /* offset in the reserved range */
     uint64_t bytes;
-    uint64_t offset;          /* of its bytes in the file */
-    int file;                 /* -1: free */
+    uint64_t offset; /* of its bytes in the file */
+    int file;
+    bool taken;               /* false: free */
     bool owned;               /* the file was made here and is closed with the bank */
     struct pr_extent *extent; /* of a surface: its physical pages */
     uint32_t extents;
@@ -80,6 +81,8 @@ struct soc_memory {
     struct soc_buddy *names;     /* physical pages of the surface space */
     struct soc_buddy *surfaces;  /* pages of the reserved range after DRAM */
     struct frame *frame;         /* per physical page of the surface space */
+    uint64_t changes;            /* surfaces added and removed */
+    unsigned banks;              /* no bank from here on was ever taken */
     struct bank bank[BANKS_MAX]; /* 0 is DRAM */
 };
 
@@ -98,7 +101,7 @@ static void close_file(struct bank *bank)
 {
     if (bank->owned)
         close(bank->file);
-    bank->file = -1;
+    bank->taken = false;
 }
 
 /* What a bank's bytes are. */
@@ -130,6 +133,9 @@ static int place(struct soc_memory *m, unsigned index, uint64_t start, uint64_t 
     }
     bank->start = start;
     bank->bytes = bytes;
+    bank->taken = true;
+    if (index >= m->banks)
+        m->banks = index + 1;
     return 0;
 }
 
@@ -153,8 +159,6 @@ int soc_memory_create(uint64_t base, uint64_t bytes, struct soc_memory **memory,
     m->base = base;
     m->dram_bytes = pr_round_up(bytes, PR_PAGE_BYTES);
     m->host_bytes = m->dram_bytes + SURFACE_SPACE;
-    for (unsigned i = 0; i < BANKS_MAX; i++)
-        m->bank[i].file = -1;
     m->host = reserve(m->host_bytes, PROT_NONE);
     m->frame = reserve(SURFACE_PAGES * sizeof(*m->frame), PROT_READ | PROT_WRITE);
     m->owner = reserve(m->dram_bytes / PR_PAGE_BYTES, PROT_READ | PROT_WRITE);
@@ -183,8 +187,8 @@ void soc_memory_destroy(struct soc_memory *memory)
 {
     if (!memory)
         return;
-    for (unsigned i = 0; i < BANKS_MAX; i++) {
-        if (memory->bank[i].file >= 0)
+    for (unsigned i = 0; i < memory->banks; i++) {
+        if (memory->bank[i].taken)
             close_file(&memory->bank[i]);
         base_free(memory->bank[i].extent);
     }
@@ -336,7 +340,7 @@ void soc_memory_buffer_free(struct soc_memory *memory, struct soc_buffer *buffer
 static unsigned free_bank(const struct soc_memory *m)
 {
     for (unsigned i = 1; i < BANKS_MAX; i++)
-        if (m->bank[i].file < 0)
+        if (!m->bank[i].taken)
             return i;
     return 0;
 }
@@ -408,6 +412,7 @@ static int add_bank(struct soc_memory *memory, const struct source *source, uint
         return status;
     }
     lead(memory, bank, true);
+    memory->changes++;
     *address = bank->extent[0].physical;
     return 0;
 no_pages:
@@ -475,6 +480,7 @@ int soc_memory_bank_remove(struct soc_memory *memory, uint64_t address, struct b
     (void)mmap(memory->host + bank->start, bank->bytes, PROT_NONE,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     lead(memory, bank, false);
+    memory->changes++;
     close_file(bank);
     soc_scatter_give(memory->names, surface_base(memory), bank->extent, bank->extents);
     bank->extent = NULL;
@@ -515,6 +521,11 @@ void *soc_memory_at(const struct soc_memory *memory, uint64_t address, uint64_t 
     if (!frame || bytes > (frame->behind + 1ull) * PR_PAGE_BYTES - offset)
         return NULL;
     return memory->host + memory->dram_bytes + (uint64_t)frame->host * PR_PAGE_BYTES + offset;
+}
+
+const uint64_t *soc_memory_changes(const struct soc_memory *memory)
+{
+    return &memory->changes;
 }
 
 void soc_memory_watch(struct soc_memory *memory, uint64_t address, uint64_t bytes,

@@ -105,6 +105,11 @@ bool soc_memory_bank_buffer(const struct soc_memory *memory, uint64_t address, s
  * a bank (of a placed one: more than 1 GiB). Costs no more than a few compares.
  */
 void *soc_memory_at(const struct soc_memory *memory, uint64_t address, uint64_t bytes);
+/*
+ * A number that moves when a host address from soc_memory_at may no longer be that of its physical address,
+ * or one that had none may have one. The pointer is good as long as the memory.
+ */
+const uint64_t *soc_memory_changes(const struct soc_memory *memory);
 
 /*
  * Watches a range of DRAM: `seen` is called each time before soc_memory_at returns an address in it. There is

@@ -168,9 +168,10 @@ int soc_pmu_attach(struct soc_pmu *pmu, struct soc_bus *bus, struct base_error *
 
     for (unsigned i = 0; i < BASE_COUNT_OF(base) && !status; i++) {
         pmu->page[i] = (struct soc_pmu_page){pmu, base[i]};
-        status = soc_bus_attach(
-            bus, &(struct soc_block){name[i], base[i], SOC_BUS_GRANULE, page_read, page_write, &pmu->page[i]},
-            error);
+        status = soc_bus_attach(bus,
+                                &(struct soc_block){name[i], base[i], SOC_BUS_GRANULE, page_read, page_write,
+                                                    &pmu->page[i], NULL},
+                                error);
     }
     return status;
 }

@@ -40,7 +40,7 @@ const char tool_accel_help[] =
     "hidden from the program.\n\n"
     "  --chip BOARD        t8103 (default): M1; t6000: M1 Pro and Max\n"
     "  --numerics POLICY   as for `anemone run`; m1\n"
-    "  --threads N         worker threads of the engine, 1 to 64\n"
+    "  --threads N         threads that compute, 1 to 64; one for each processor, at most 8, unless given\n"
     "  --lenient           what no public source explains in a descriptor is ignored instead of refused\n"
     "  --trace FILE        as for `anemone run`\n\n"
     "Where the kernel or a container refuses this, a message says why. --where prints the path of a library\n"

@@ -33,6 +33,7 @@ static inline unsigned tool_bench_rounds(uint32_t count)
 /* --way of `anemone bench client`. */
 #define TOOL_BENCH_DIRECT "direct"
 #define TOOL_BENCH_BROKER "broker"
+#define TOOL_BENCH_MODEL  "model" /* through the runtime; the image is a model */
 
 /*
  * A client process of the service: the latency of `count` dispatches, or with `milliseconds` their rate. An

@@ -12,13 +12,23 @@
 
 #include "tool/bench.h"
 #include "tool/latency.h"
+#include "tool/model.h"
 #include "tool/sample.h"
 #include "tool/tool.h"
+
+enum way { WAY_DIRECT, WAY_BROKER, WAY_MODEL, WAYS };
+
+static const char *const way_name[WAYS] = {
+    [WAY_DIRECT] = TOOL_BENCH_DIRECT,
+    [WAY_BROKER] = TOOL_BENCH_BROKER,
+    [WAY_MODEL] = TOOL_BENCH_MODEL,
+};
 
 struct client {
     struct tool_bench_client bench; /* its connection is a direct-path one */
     struct ane_broker *broker;
     uint64_t instance;
+    struct tool_model model;
 };
 
 static bool said(IOReturn status, const char *what)
@@ -29,7 +39,7 @@ static bool said(IOReturn status, const char *what)
     return false;
 }
 
-static bool load(struct client *c, const char *image)
+static bool load_image(struct client *c, const char *image)
 {
     const struct ane_broker_arguments arguments = {
         .size = sizeof(arguments), .image = image, .qos = ANE_REQUEST_QOS};
@@ -107,18 +117,36 @@ static bool measure_rate(tool_dispatch send, struct client *c, uint32_t millisec
     return true;
 }
 
-static bool run(const char *image, bool direct, uint32_t count, uint32_t milliseconds)
+static bool send_model(void *context)
 {
-    struct client c = {0};
-    tool_dispatch send = direct ? tool_bench_send : send_through_broker;
-    bool good = load(&c, image) && (!direct || open_direct(&c));
+    struct client *c = context;
 
-    for (unsigned i = 0; good && i < TOOL_BENCH_WARM_UP; i++)
-        good = send(&c);
+    return tool_model_run(&c->model);
+}
+
+static bool load(struct client *c, const char *image, enum way way)
+{
+    if (way == WAY_MODEL)
+        return tool_model_open(image, false, &c->model);
+    return load_image(c, image) && (way != WAY_DIRECT || open_direct(c));
+}
+
+static bool run(const char *image, enum way way, uint32_t count, uint32_t milliseconds)
+{
+    static const tool_dispatch sends[WAYS] = {
+        [WAY_DIRECT] = tool_bench_send, [WAY_BROKER] = send_through_broker, [WAY_MODEL] = send_model};
+    const unsigned warm_up = way == WAY_MODEL ? TOOL_BENCH_COUNT_MIN : TOOL_BENCH_WARM_UP;
+    struct client c = {0};
+    bool good = load(&c, image, way);
+
+    for (unsigned i = 0; good && i < warm_up; i++)
+        good = sends[way](&c);
     if (good) {
         wait_for_start();
-        good = milliseconds ? measure_rate(send, &c, milliseconds) : measure_latency(send, &c, count);
+        good = milliseconds ? measure_rate(sends[way], &c, milliseconds)
+                            : measure_latency(sends[way], &c, count);
     }
+    tool_model_close(&c.model);
     if (c.bench.connect)
         IOServiceClose(c.bench.connect);
     ane_broker_disconnect(c.broker);
@@ -127,11 +155,14 @@ static bool run(const char *image, bool direct, uint32_t count, uint32_t millise
 
 int tool_bench_client(const char *image, const char *way, uint32_t count, uint32_t milliseconds)
 {
-    const bool direct = way && !strcmp(way, TOOL_BENCH_DIRECT);
+    unsigned number = 0;
 
-    if (!image || !way || (!direct && strcmp(way, TOOL_BENCH_BROKER) != 0)) {
-        tool_say("bench client needs --image FILE and --way " TOOL_BENCH_DIRECT "|" TOOL_BENCH_BROKER ".");
+    while (way && number < WAYS && strcmp(way, way_name[number]) != 0)
+        number++;
+    if (!image || !way || number == WAYS) {
+        tool_say("bench client needs --image FILE and --way " TOOL_BENCH_DIRECT "|" TOOL_BENCH_BROKER
+                 "|" TOOL_BENCH_MODEL ".");
         return TOOL_USAGE;
     }
-    return run(image, direct, count, milliseconds) ? TOOL_OK : TOOL_FAILURE;
+    return run(image, (enum way)number, count, milliseconds) ? TOOL_OK : TOOL_FAILURE;
 }

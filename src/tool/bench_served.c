@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "tool/bench.h"
+#include "tool/demo.h"
 #include "tool/sample.h"
 #include "tool/tool.h"
 
@@ -34,12 +35,13 @@
 #define START_STEPS  1000u /* of WAIT_STEP_US: how long a service may take to listen */
 #define STOP_STEPS   500u  /* and to stop */
 #define CLIENTS_MOST 16u
+#define WORK_WEIGHTS (32u * 64 * 3 * 3)
 #define WORDS(...)   ((const char *const[]){__VA_ARGS__, NULL})
 
 static const unsigned clients[TOOL_SERVED_RATES] = {1, 2, 4, 8, CLIENTS_MOST};
 
 struct bench_service {
-    char folder[64], socket[96], image[96], log[96];
+    char folder[64], socket[96], image[96], work[96], log[96];
     pid_t pid; /* 0: it does not run */
 };
 
@@ -78,9 +80,10 @@ static pid_t start(const char *const *words, const char *service, int in, int ou
 static bool start_client(const struct bench_service *s, const char *way, uint32_t count,
                          uint32_t milliseconds, struct process *client)
 {
+    const char *image = strcmp(way, TOOL_BENCH_MODEL) != 0 ? s->image : s->work;
     char count_word[16], time_word[16];
-    const char *const *words = WORDS("anemone", "bench", "client", "--image", s->image, "--way", way,
-                                     "--count", count_word, "--milliseconds", time_word);
+    const char *const *words = WORDS("anemone", "bench", "client", "--image", image, "--way", way, "--count",
+                                     count_word, "--milliseconds", time_word);
     int in[2], out[2];
 
     snprintf(count_word, sizeof(count_word), "%" PRIu32, count);
@@ -161,6 +164,29 @@ static bool write_image(const struct bench_service *s)
     return size && tool_file_write(s->image, image, size);
 }
 
+/* A convolution of 58 million multiplications, 3x3 from 64 channels to 32: a millisecond on one processor. */
+static bool write_work(const struct bench_service *s)
+{
+    static const char model[] =
+        "program(1.3)\n"
+        "{\n"
+        "    func main<ios18>(tensor<fp16, [1, 64, 56, 56]> x) {\n"
+        "        tensor<fp16, [32, 64, 3, 3]> W = const()[name = string(\"W\"), "
+        "val = tensor<fp16, [32, 64, 3, 3]>(BLOBFILE(path = string(\"@model_path/weights.bin\"), "
+        "offset = uint64(64)))];\n"
+        "        tensor<int32, [4]> pad = const()[name = string(\"pad\"), "
+        "val = tensor<int32, [4]>([1, 1, 1, 1])];\n"
+        "        tensor<int32, [2]> one = const()[name = string(\"one\"), val = tensor<int32, [2]>([1, 1])];\n"
+        "        tensor<fp16, [1, 32, 56, 56]> y = conv(x = x, weight = W, strides = one, dilations = one, "
+        "pad_type = string(\"custom\"), pad = pad, groups = int32(1))[name = string(\"conv\")];\n"
+        "    } -> (y);\n"
+        "}\n";
+    char weights[128];
+
+    snprintf(weights, sizeof(weights), "%s/weights.bin", s->folder);
+    return tool_demo_weights_write(weights, WORK_WEIGHTS) && tool_file_write(s->work, model, strlen(model));
+}
+
 static bool make_folder(struct bench_service *s)
 {
     snprintf(s->folder, sizeof(s->folder), "/tmp/anemone-bench-XXXXXX");
@@ -172,7 +198,8 @@ static bool make_folder(struct bench_service *s)
     snprintf(s->socket, sizeof(s->socket), "%s/service", s->folder);
     snprintf(s->image, sizeof(s->image), "%s/add.hwx", s->folder);
     snprintf(s->log, sizeof(s->log), "%s/log", s->folder);
-    return write_policy(s) && write_image(s);
+    snprintf(s->work, sizeof(s->work), "%s/work.mil", s->folder);
+    return write_policy(s) && write_image(s) && write_work(s);
 }
 
 static int remove_one(const char *path, const struct stat *about, int flag, struct FTW *ftw)
@@ -285,7 +312,8 @@ static bool measure_way(const struct bench_service *s, const char *way, uint32_t
 }
 
 /* All of them together, from the moment on when the last is ready. */
-static bool measure_rate(const struct bench_service *s, unsigned count, uint32_t milliseconds, double *rate)
+static bool measure_rate(const struct bench_service *s, const char *way, unsigned count,
+                         uint32_t milliseconds, double *rate)
 {
     struct process process[CLIENTS_MOST];
     unsigned started = 0;
@@ -293,7 +321,7 @@ static bool measure_rate(const struct bench_service *s, unsigned count, uint32_t
 
     *rate = 0;
     while (good && started < count)
-        good = start_client(s, TOOL_BENCH_DIRECT, TOOL_BENCH_COUNT_MIN, milliseconds, &process[started++]);
+        good = start_client(s, way, TOOL_BENCH_COUNT_MIN, milliseconds, &process[started++]);
     for (unsigned i = 0; good && i < count; i++)
         good = is_ready(&process[i]);
     for (unsigned i = 0; good && i < count; i++)
@@ -339,7 +367,8 @@ bool tool_served_measure(uint32_t count, struct tool_served *served)
            measure_way(&service, TOOL_BENCH_DIRECT, count, &served->direct) &&
            measure_way(&service, TOOL_BENCH_BROKER, count, &served->broker);
     for (unsigned i = 0; good && i < TOOL_SERVED_RATES; i++)
-        good = measure_rate(&service, clients[i], rate_ms(count), &served->rate[i]);
+        good = measure_rate(&service, TOOL_BENCH_DIRECT, clients[i], rate_ms(count), &served->rate[i]) &&
+               measure_rate(&service, TOOL_BENCH_MODEL, clients[i], rate_ms(count), &served->work_rate[i]);
     stop_service(&service);
     return good;
 }
@@ -360,10 +389,12 @@ void tool_served_print(const struct tool_served *s)
     print_way("embedded", s, &s->embedded);
     print_way("direct path", s, &s->direct);
     print_way("through the broker", s, &s->broker);
-    printf("\n  %-20s %14s %14s\n", "direct-path clients", "dispatches/s", "embedded=1");
+    printf("\n  %-20s %14s %14s %16s %14s\n", "clients", "add, a second", "embedded=1", "work, a second",
+           "one client=1");
     printf("  %-20s %14.0f %14.2f\n", "embedded, one", s->embedded_rate, 1.0);
     for (unsigned i = 0; i < TOOL_SERVED_RATES; i++)
-        printf("  %-20u %14.0f %14.2f\n", clients[i], s->rate[i], s->rate[i] / s->embedded_rate);
+        printf("  %-20u %14.0f %14.2f %16.0f %14.2f\n", clients[i], s->rate[i], s->rate[i] / s->embedded_rate,
+               s->work_rate[i], s->work_rate[i] / s->work_rate[0]);
     printf("\n");
 }
 
@@ -393,6 +424,8 @@ void tool_served_json(struct json *json, const struct tool_served *s)
         json_number(json, "clients", clients[i]);
         json_real(json, "per_second", s->rate[i]);
         json_real(json, "of_embedded", s->rate[i] / s->embedded_rate);
+        json_real(json, "work_per_second", s->work_rate[i]);
+        json_real(json, "work_of_one_client", s->work_rate[i] / s->work_rate[0]);
         json_object_end(json);
     }
     json_array_end(json);

@@ -19,8 +19,9 @@ struct tool_served_way {
 struct tool_served {
     uint32_t count;
     struct tool_served_way embedded, direct, broker;
-    double embedded_rate;           /* dispatches per second of one client */
-    double rate[TOOL_SERVED_RATES]; /* of 1, 2, 4, 8 and 16 processes together */
+    double embedded_rate;                /* dispatches per second of one client */
+    double rate[TOOL_SERVED_RATES];      /* of 1, 2, 4, 8 and 16 processes together */
+    double work_rate[TOOL_SERVED_RATES]; /* of the same with about a millisecond of work each time */
 };
 
 /* Starts a service and its clients, and ends them; false after a message. */

@@ -35,7 +35,8 @@ const char tool_compare_help[] =
     "                     random numbers, normal with deviation 1, rounded to fp16\n" TOOL_BINDINGS_HELP
     "  --seed N           of the random numbers, 1 by default\n"
     "  --nodes N          measures the N nodes with the most multiplications alone; 0: only the network\n"
-    "  --threads N        worker threads of each machine, 1 to 64; results do not depend on it\n"
+    "  --threads N        threads that compute in each machine, 1 to 64; one for each processor, at most 8,\n"
+    "                     unless given; results do not depend on it\n"
     "  --html FILE        one HTML file: the graph shaded by the error that reaches the output, details of\n"
     "                     each node, a table; needs no server and no network\n"
     "  --json             the same as JSON\n\n"
@@ -281,13 +282,6 @@ static bool show(const struct compare *c)
     return !c->html || tool_comparison_html(c->html, &c->comparison, &head);
 }
 
-static uint32_t processors(void)
-{
-    long count = sysconf(_SC_NPROCESSORS_ONLN);
-
-    return count < 1 ? 1 : count > ANE_THREADS_MAX ? ANE_THREADS_MAX : (uint32_t)count;
-}
-
 /* A graph is needed, which a bundle and a compiled program do not have. */
 static bool read_model(struct compare *c)
 {
@@ -315,7 +309,7 @@ int tool_compare(int argc, char **argv)
         tool_say("there is no memory.");
         return TOOL_FAILURE;
     }
-    *c = (struct compare){.seed = 1, .nodes = UINT32_MAX, .threads = processors()};
+    *c = (struct compare){.seed = 1, .nodes = UINT32_MAX};
     if (!take_words(c, argc, argv)) {
         tool_bindings_release(&c->bindings);
         base_free(c);

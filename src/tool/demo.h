@@ -18,6 +18,8 @@ struct tool_demo_models {
     char accumulator[96], network[96]; /* paths */
 };
 bool tool_demo_models_write(struct tool_demo_models *models);
+/* A weight file with so many small whole numbers, the same each time. */
+bool tool_demo_weights_write(const char *path, uint32_t count);
 void tool_demo_models_remove(const struct tool_demo_models *models);
 
 /* The network of ch. 2: a 3x3 convolution from 8 channels to 8 with padding 1, relu, mean over 16x16. */

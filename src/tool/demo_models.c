@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "tool/demo.h"
 #include "tool/npy.h"
 #include "tool/tool.h"
@@ -56,11 +57,14 @@ int tool_demo_input(unsigned channel, unsigned row, unsigned column)
     return (int)((channel * 5 + row * 7 + column * 3) % 5) - 2;
 }
 
-static int weight(unsigned out, unsigned in, unsigned row, unsigned column)
+static int weight(uint32_t place)
 {
-    uint32_t place = ((out * DEMO_CHANNELS + in) * DEMO_KERNEL + row) * DEMO_KERNEL + column;
-
     return (int)((place * 2654435761u >> 16) % 3) - 1;
+}
+
+static uint32_t weight_place(unsigned out, unsigned in, unsigned row, unsigned column)
+{
+    return ((out * DEMO_CHANNELS + in) * DEMO_KERNEL + row) * DEMO_KERNEL + column;
 }
 
 static int convolve(unsigned out, int row, int column)
@@ -74,7 +78,7 @@ static int convolve(unsigned out, int row, int column)
 
                 if (y >= 0 && y < DEMO_SIDE && x >= 0 && x < DEMO_SIDE)
                     sum += tool_demo_input(in, (unsigned)y, (unsigned)x) *
-                           weight(out, in, (unsigned)i, (unsigned)j);
+                           weight(weight_place(out, in, (unsigned)i, (unsigned)j));
             }
     return sum;
 }
@@ -98,24 +102,31 @@ static void put32(uint8_t *to, uint32_t value)
         to[i] = (uint8_t)(value >> 8 * i);
 }
 
-static bool write_weights(const char *path)
+bool tool_demo_weights_write(const char *path, uint32_t count)
 {
-    uint8_t file[2 * BLOB_BYTES + 2 * WEIGHTS] = {0}, *at = file + 2 * BLOB_BYTES;
+    size_t bytes = 2 * BLOB_BYTES + 2 * (size_t)count;
+    uint8_t *file = base_alloc(bytes), *at;
+    bool good;
 
+    if (!file) {
+        tool_say("no memory for %u weights.", count);
+        return false;
+    }
     put32(file, 1);
     put32(file + 4, BLOB_VERSION);
     put32(file + BLOB_BYTES, BLOB_MAGIC);
     put32(file + BLOB_BYTES + 4, BLOB_FP16);
-    put32(file + BLOB_BYTES + 8, 2 * WEIGHTS);
+    put32(file + BLOB_BYTES + 8, 2 * count);
     put32(file + BLOB_BYTES + 16, 2 * BLOB_BYTES);
-    for (unsigned out = 0; out < DEMO_CHANNELS; out++)
-        for (unsigned in = 0; in < DEMO_CHANNELS; in++)
-            for (unsigned i = 0; i < DEMO_KERNEL * DEMO_KERNEL; i++, at += 2) {
-                float value = (float)weight(out, in, i / DEMO_KERNEL, i % DEMO_KERNEL);
+    at = file + 2 * BLOB_BYTES;
+    for (uint32_t place = 0; place < count; place++, at += 2) {
+        float value = (float)weight(place);
 
-                tool_convert_float(TOOL_FP16, at, TOOL_FP32, &value, 1);
-            }
-    return tool_file_write(path, file, sizeof(file));
+        tool_convert_float(TOOL_FP16, at, TOOL_FP32, &value, 1);
+    }
+    good = tool_file_write(path, file, bytes);
+    base_free(file);
+    return good;
 }
 
 bool tool_demo_models_write(struct tool_demo_models *models)
@@ -132,7 +143,8 @@ bool tool_demo_models_write(struct tool_demo_models *models)
     snprintf(models->network, sizeof(models->network), "%s/network.mil", models->folder);
     snprintf(weights, sizeof(weights), "%s/weights.bin", models->folder);
     return tool_file_write(models->accumulator, accumulator, sizeof(accumulator) - 1) &&
-           tool_file_write(models->network, network, sizeof(network) - 1) && write_weights(weights);
+           tool_file_write(models->network, network, sizeof(network) - 1) &&
+           tool_demo_weights_write(weights, WEIGHTS);
 }
 
 static int remove_one(const char *path, const struct stat *about, int flag, struct FTW *ftw)

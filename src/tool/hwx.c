@@ -22,8 +22,9 @@ static bool fail(const char *path, const char *what)
     return false;
 }
 
-static bool expand(struct making *making, const struct cc_bundle *bundle, const char *path)
+static bool expand(struct making *making, struct cc_bundle *bundle, const char *path)
 {
+    struct base_error error = {{0}};
     struct pr_problem problem = {0};
 
     if (bundle->parts)
@@ -42,6 +43,8 @@ static bool expand(struct making *making, const struct cc_bundle *bundle, const 
     making->parts.scalars = base_alloc(making->parts.scalars_bytes);
     if (!making->parts.text || !making->parts.scalars)
         return fail(path, "no memory for its descriptors.");
+    if (cc_bundle_weights(bundle, &error))
+        return fail(path, error.text);
     return pr_e5_image_make(&making->e5, bundle->weights, &making->parts, &making->image, &problem) ||
            fail(path, problem.text);
 }
@@ -60,7 +63,7 @@ static bool make_bytes(struct making *making, const char *path)
     return pr_hwx_read(making->bytes, making->size, &making->read_back, &problem) || fail(path, problem.text);
 }
 
-bool tool_hwx_write(const struct cc_bundle *bundle, const char *path)
+bool tool_hwx_write(struct cc_bundle *bundle, const char *path)
 {
     struct making *making = base_alloc(sizeof(*making));
     bool good;

@@ -12,6 +12,6 @@
  * sees them: an image states neither the rank of a tensor nor that the runtime converts it. False after
  * saying why.
  */
-bool tool_hwx_write(const struct cc_bundle *bundle, const char *path);
+bool tool_hwx_write(struct cc_bundle *bundle, const char *path);
 
 #endif

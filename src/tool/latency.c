@@ -9,7 +9,6 @@
 #include "tool/tool.h"
 
 #define IDLE_SECONDS 1
-#define RATE_CHUNK   16u /* dispatches between two looks at the clock */
 #define NS_PER_MS    1000000u
 
 uint64_t tool_latency_now_ns(void)
@@ -81,10 +80,9 @@ bool tool_latency_rate(tool_dispatch dispatch, void *context, uint32_t milliseco
     uint64_t count = 0, now;
 
     do {
-        for (unsigned i = 0; i < RATE_CHUNK; i++)
-            if (!dispatch(context))
-                return false;
-        count += RATE_CHUNK;
+        if (!dispatch(context))
+            return false;
+        count++;
         now = tool_latency_now_ns();
     } while (now < end);
     *per_second = (double)count * 1e9 / (double)(now - begin);

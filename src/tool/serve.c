@@ -30,7 +30,7 @@ const char tool_serve_help[] =
     "                      are 2^10, 2^20 and 2^30 (default 2G)\n"
     "  --numerics POLICY   as for `anemone run`; m1\n"
     "  --timing TIMING     as for `anemone run`; none\n"
-    "  --threads N         worker threads of the engine, 1 to 64\n\n"
+    "  --threads N         threads that compute, 1 to 64; one for each processor, at most 8, unless given\n\n"
     "  anemone serve &                       then, in the same or another terminal:\n"
     "  anemone run net.mil --input x=in.npy --output y=out.npy\n"
     "  anemone top                           who uses the engine\n";

@@ -14,9 +14,11 @@ struct cc_tenant {
     uint64_t offset, bytes;
 };
 
+struct cc_arena_node;
 struct cc_arena {
-    uint32_t count, capacity;
-    struct cc_tenant *tenant;
+    uint32_t nodes, capacity;
+    uint32_t root, vacant; /* of nodes that are not used: the first of a list */
+    struct cc_arena_node *node;
 };
 
 /*
@@ -32,7 +34,11 @@ void cc_arena_expire(struct cc_arena *arena, uint32_t record);
 /* The lowest offset at which so many bytes are free. */
 uint64_t cc_arena_find(const struct cc_arena *arena, uint64_t bytes);
 int cc_arena_add(struct cc_lowering *l, struct cc_arena *arena, const struct cc_tenant *tenant);
-void cc_arena_remove(struct cc_arena *arena, uint32_t index);
+/*
+ * Removes the buffer whose last use is farthest away, the lowest of several; false when none is used after
+ * `last`.
+ */
+bool cc_arena_remove_farthest(struct cc_arena *arena, uint32_t last, uint32_t *buffer);
 void cc_arena_end(struct cc_arena *arena);
 
 #endif

@@ -6,13 +6,13 @@
  */
 #include "compiler/lower/operand.h"
 
-#include <sodium.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 
 enum { BLOB_SLOTS_MIN = 64 }; /* of the hash table; a power of two */
-_Static_assert(CC_HASH_BYTES == crypto_hash_sha256_BYTES, "a blob is named by its SHA-256");
+_Static_assert(CC_HASH_BYTES == BASE_HASH_BYTES, "a blob is named by its SHA-256");
 
 int cc_layout_of(const struct cc_lowering *l, uint32_t value, struct cc_layout *layout)
 {
@@ -123,7 +123,7 @@ int cc_constant(struct cc_lowering *l, const void *bytes, uint32_t size, uint32_
 
     if (status)
         return status;
-    crypto_hash_sha256(blob.hash, bytes, size);
+    base_hash_of(bytes, size, blob.hash);
     slot = find_slot(l, &blob);
     if (!*slot)
         status = add_blob(l, &blob, bytes, slot);

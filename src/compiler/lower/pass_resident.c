@@ -159,19 +159,6 @@ static void size_home(struct home *home, uint32_t bytes)
     home->bytes = ((uint64_t)bytes + home->distance - 1) / home->distance * home->step;
 }
 
-/* The tenant whose last use is farthest away, if it is farther than `last`; else the number of tenants. */
-static uint32_t farthest(const struct cc_arena *arena, uint32_t last)
-{
-    uint32_t found = arena->count;
-
-    for (uint32_t i = 0; i < arena->count; i++)
-        if (arena->tenant[i].last > last) {
-            last = arena->tenant[i].last;
-            found = i;
-        }
-    return found;
-}
-
 static int settle(struct residence *x, uint32_t number)
 {
     const struct cc_buffer *b = &x->l->buffer[number];
@@ -182,12 +169,11 @@ static int settle(struct residence *x, uint32_t number)
         return 0;
     cc_arena_expire(&x->arena, b->first);
     while ((tenant.offset = cc_arena_find(&x->arena, home->bytes)) + home->bytes > RESIDENT_BYTES) {
-        uint32_t other = farthest(&x->arena, b->last);
+        uint32_t other;
 
-        if (other == x->arena.count)
+        if (!cc_arena_remove_farthest(&x->arena, b->last, &other))
             return 0;
-        x->home[x->arena.tenant[other].buffer].resident = false;
-        cc_arena_remove(&x->arena, other);
+        x->home[other].resident = false;
     }
     home->resident = true;
     home->address = PR_E5_L2_STAGING + (uint32_t)tenant.offset;

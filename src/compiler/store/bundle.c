@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -67,6 +66,16 @@ static int write_file(const char *folder, const char *name, const void *bytes, s
     int status = cc_path_join(path, folder, name, error);
 
     return status ? status : cc_file_write(path, bytes, size, error);
+}
+
+static int write_weights(const char *folder, const struct cc_bundle *bundle, struct base_error *error)
+{
+    char path[CC_PATH_BYTES];
+    int status = cc_path_join(path, folder, WEIGHTS, error), file;
+
+    if (!status)
+        status = cc_file_create(path, &file, error);
+    return status ? status : cc_file_finish(path, file, cc_bundle_put_weights(bundle, file, 0), error);
 }
 
 /* Runs the reader and the expander of the driver: an error here is one of the compiler. */
@@ -173,7 +182,7 @@ int cc_bundle_save(const char *folder, const struct cc_bundle *bundle, struct ba
                                : write_file(folder, MAIN, bundle->main, bundle->main_bytes, error);
 
     if (!status && !bundle->parts)
-        status = write_file(folder, WEIGHTS, bundle->weights, bundle->weights_bytes, error);
+        status = write_weights(folder, bundle, error);
     if (!status)
         status = write_file(folder, CC_MANIFEST, bundle->manifest, strlen(bundle->manifest), error);
     if (!status && bundle->is_signed)
@@ -238,12 +247,8 @@ static int read_part(const char *folder, const char *name, uint64_t bytes, const
         return status;
     base_signing_hash(*to, *size, binary);
     cc_hex(binary, BASE_HASH_BYTES, found);
-    if (*size != bytes || strcmp(found, hash) != 0)
-        return base_fail(error, EBADMSG,
-                         "%s: its %zu bytes are not those the manifest states (%" PRIu64
-                         " bytes, SHA-256 %s).",
-                         path, *size, bytes, hash);
-    return 0;
+    return *size == bytes && !strcmp(found, hash) ? 0
+                                                  : cc_bundle_refuse_part(path, *size, bytes, hash, error);
 }
 
 static int read_text(const char *folder, char **text, struct contents *m, struct base_error *error)
@@ -270,6 +275,7 @@ static int read_text(const char *folder, char **text, struct contents *m, struct
 static int open_program(const char *folder, struct cc_bundle *b, char key[CC_KEY_BYTES],
                         struct base_error *error)
 {
+    char weights[CC_PATH_BYTES];
     struct contents m;
     struct pr_e5 *e5;
     int status = read_text(folder, &b->manifest, &m, error);
@@ -278,8 +284,9 @@ static int open_program(const char *folder, struct cc_bundle *b, char key[CC_KEY
         status = read_part(folder, MAIN, m.main_bytes, m.main_hash, &b->main, &b->main_bytes,
                            b->hashes.part[0], error);
     if (!status)
-        status = read_part(folder, WEIGHTS, m.weights_bytes, m.weights_hash, &b->weights, &b->weights_bytes,
-                           b->hashes.part[1], error);
+        status = cc_path_join(weights, folder, WEIGHTS, error);
+    if (!status)
+        status = cc_bundle_hold_weights(weights, b, m.weights_bytes, m.weights_hash, error);
     if (!status && m.signer[0])
         status = cc_signature_read(folder, m.signer, b, error);
     if (status)
@@ -349,6 +356,8 @@ void cc_bundle_release(struct cc_bundle *bundle)
     base_free(bundle->manifest);
     base_free(bundle->main);
     base_free(bundle->weights);
+    if (bundle->weights_file)
+        close(bundle->weights_file);
     cc_composite_release(bundle);
     memset(bundle, 0, sizeof(*bundle));
 }

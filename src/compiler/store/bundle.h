@@ -27,6 +27,15 @@ int cc_bundle_save(const char *folder, const struct cc_bundle *bundle, struct ba
 int cc_bundle_check(const char *folder, struct base_error *error);
 /* Removes the files of a bundle and the folder. Any other file in it stays, and is an error. */
 int cc_bundle_delete(const char *folder);
+/*
+ * weights.bin of a bundle, of which the manifest states the size and the hash: small ones are read, large
+ * ones stay in their file.
+ */
+int cc_bundle_hold_weights(const char *path, struct cc_bundle *bundle, uint64_t bytes, const char *hash,
+                           struct base_error *error);
+/* A file of a bundle is not what the manifest states. */
+int cc_bundle_refuse_part(const char *path, uint64_t found, uint64_t stated, const char *hash,
+                          struct base_error *error);
 /* cc_bundle_read, and the key that the manifest states. */
 int cc_bundle_open(const char *folder, struct cc_bundle *bundle, char key[CC_KEY_BYTES],
                    struct base_error *error);

@@ -6,11 +6,11 @@
  * program/e5.c, accepts exactly this form.
  */
 #include <errno.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "base/array.h"
 #include "compiler/store/bundle.h"
 #include "compiler/store/flatbuild.h"
@@ -188,8 +188,8 @@ static uint32_t inference(struct cc_flat *f, const struct cc_program *p)
     uint8_t hash[CC_HASH_BYTES];
 
     /* The program's name, as in the original: a double SHA-256, here over the records. */
-    crypto_hash_sha256(hash, (const uint8_t *)p->record, (unsigned long long)p->records * PR_E5_RECORD_BYTES);
-    crypto_hash_sha256(hash, hash, sizeof(hash));
+    base_hash_of(p->record, (size_t)p->records * PR_E5_RECORD_BYTES, hash);
+    base_hash_of(hash, sizeof(hash), hash);
     cc_flat_put_ref(&a, PR_E5_INFERENCE_ANEHASH, cc_flat_bytes(f, hash, sizeof(hash)));
     cc_flat_put(&a, PR_E5_INFERENCE_PROCEDURE, 4, SYMBOL_FUNCTION);
     cc_flat_put(&a, PR_E5_INFERENCE_PROGRAM, 4, SYMBOL_MAIN_FILE);

@@ -4,20 +4,20 @@
  * cc_attributes must be added to add_attributes, or two different graphs share an entry. The compiler itself
  * is part of the key by its version and the fingerprint of its sources.
  */
-#include <sodium.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/hash.h"
 #include "compiler/store/cache.h"
 #include "protocol/bits.h"
 
 struct hasher {
-    crypto_hash_sha256_state state;
+    struct base_hash state;
 };
 
 static void add(struct hasher *h, const void *bytes, size_t size)
 {
-    crypto_hash_sha256_update(&h->state, bytes, size);
+    base_hash_add(&h->state, bytes, size);
 }
 
 static void add_number(struct hasher *h, uint64_t value)
@@ -110,7 +110,7 @@ void cc_cache_key(const struct cc_graph *g, char key[CC_KEY_BYTES])
     uint8_t hash[CC_HASH_BYTES];
     struct hasher h;
 
-    crypto_hash_sha256_init(&h.state);
+    base_hash_begin(&h.state);
     add_text(&h, "anemone " ANEMONE_VERSION);
     add_text(&h, cc_fingerprint);
     add_number(&h, PR_E5_FORMAT_VERSION);
@@ -129,7 +129,7 @@ void cc_cache_key(const struct cc_graph *g, char key[CC_KEY_BYTES])
     add_number(&h, g->ops);
     for (uint32_t i = 0; i < g->ops; i++)
         add_op(&h, &g->op[i]);
-    crypto_hash_sha256_final(&h.state, hash);
+    base_hash_end(&h.state, hash);
     cc_hex(hash, sizeof(hash), key);
 }
 
@@ -138,10 +138,10 @@ void cc_cache_key_option(const char *option, char key[CC_KEY_BYTES])
     uint8_t hash[CC_HASH_BYTES];
     struct hasher h;
 
-    crypto_hash_sha256_init(&h.state);
+    base_hash_begin(&h.state);
     add_text(&h, option);
     add_text(&h, key);
-    crypto_hash_sha256_final(&h.state, hash);
+    base_hash_end(&h.state, hash);
     cc_hex(hash, sizeof(hash), key);
 }
 

@@ -40,26 +40,28 @@ int cc_file_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, 
     return base_file_read(path, limit, bytes, size, error);
 }
 
-int cc_file_write(const char *path, const void *bytes, size_t size, struct base_error *error)
+int cc_file_create(const char *path, int *file, struct base_error *error)
 {
-    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), status = 0;
-    size_t at = 0;
+    *file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    return *file < 0 ? failed(error, path, "cannot be created") : 0;
+}
 
-    if (file < 0)
-        return failed(error, path, "cannot be created");
-    while (at < size && !status) {
-        ssize_t put = write(file, (const uint8_t *)bytes + at, size - at);
-
-        if (put >= 0)
-            at += (size_t)put;
-        else if (errno != EINTR)
-            status = failed(error, path, "cannot be written");
-    }
+int cc_file_finish(const char *path, int file, int status, struct base_error *error)
+{
+    if (status)
+        status = base_fail(error, -status, "%s: cannot be written: %s.", path, strerror(-status));
     if (!status && fsync(file))
         status = failed(error, path, "cannot be written");
     if (close(file) && !status)
         status = failed(error, path, "cannot be written");
     return status;
+}
+
+int cc_file_write(const char *path, const void *bytes, size_t size, struct base_error *error)
+{
+    int file, status = cc_file_create(path, &file, error);
+
+    return status ? status : cc_file_finish(path, file, base_file_put(file, bytes, size), error);
 }
 
 /* Leaves errno as it is. */

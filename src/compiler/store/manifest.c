@@ -2,11 +2,11 @@
 #include "compiler/store/manifest.h"
 
 #include <errno.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "compiler/store/files.h"
 
 void cc_hex(const uint8_t *bytes, size_t count, char *text)
@@ -24,7 +24,7 @@ void cc_hash_text(const void *bytes, size_t size, char text[CC_HASH_DIGITS + 1])
 {
     uint8_t hash[CC_HASH_BYTES];
 
-    crypto_hash_sha256(hash, bytes, size);
+    base_hash_of(bytes, size, hash);
     cc_hex(hash, sizeof(hash), text);
 }
 

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SHA-256, of bytes at once or in pieces. The result does not depend on the processor or on the pieces. */
+#ifndef BASE_HASH_H
+#define BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sodium.h>
+
+#define BASE_HASH_BYTES 32u
+
+struct base_hash {
+    crypto_hash_sha256_state state;
+};
+
+void base_hash_begin(struct base_hash *hash);
+void base_hash_add(struct base_hash *hash, const void *bytes, size_t size);
+void base_hash_end(struct base_hash *hash, uint8_t digest[BASE_HASH_BYTES]);
+/* All of it in one call. */
+void base_hash_of(const void *bytes, size_t size, uint8_t digest[BASE_HASH_BYTES]);
+
+#endif

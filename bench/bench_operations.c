@@ -252,8 +252,10 @@ static void json_row(FILE *json, const struct row *row, bool first)
         json_subject(json, name[who], &row->subject[who]);
     if (peer_time(row) > 0)
         fprintf(json, ", \"ratio\": %.4f", peer_time(row) / row->subject[OURS_PACKED].min);
-    fprintf(json, row->operation->target > 0 ? ", \"target_ratio\": %.4f" : ", \"target_of_limit\": %.4f",
-            row->operation->target > 0 ? row->operation->target : row->operation->share);
+    if (row->operation->target > 0)
+        fprintf(json, ", \"target_ratio\": %.4f", row->operation->target);
+    if (row->operation->share > 0)
+        fprintf(json, ", \"target_of_limit\": %.4f", row->operation->share);
     fprintf(json, ", \"limit_us\": %.3f, \"of_limit\": %.4f, \"difference\": %.5f}", 1e6 * row->limit,
             row->limit / best(row), row->error);
 }
@@ -309,11 +311,11 @@ static void one_thread(char **argv)
 {
     const char *threads = getenv("OMP_NUM_THREADS");
 
+    setenv("ANEMONE_THREADS", "1", 1);
+    setenv("ANEMONE_SERVICE", "none", 1);
     if (threads && !strcmp(threads, "1"))
         return;
     setenv("OMP_NUM_THREADS", "1", 1);
-    setenv("ANEMONE_THREADS", "1", 1);
-    setenv("ANEMONE_SERVICE", "none", 1);
     execv("/proc/self/exe", argv);
 }
 

@@ -30,7 +30,7 @@ struct bench_operation {
     uint32_t in[4]; /* N, C, H, W; of a product 1, 1, rows, inner */
     uint32_t outputs, kernel, stride, groups;
     double target; /* times the other library's speed; 0: none */
-    double share;  /* of the limit, which is the target when it is not 0 */
+    double share;  /* of the limit; 0: none */
 };
 
 extern const struct bench_operation bench_operations[];

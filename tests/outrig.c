@@ -148,7 +148,9 @@ void outrig_compile(void)
 
 struct ane_machine *outrig_machine(void)
 {
-    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1, .dram_bytes = 256u << 20};
+    /* Threads are counted, and those that compute are made when work is long: none. */
+    struct ane_machine_config config = {
+        .size = sizeof(config), .firmware = 1, .dram_bytes = 256u << 20, .threads = 1};
     struct ane_machine *machine;
 
     if (ane_machine_create(&config, &machine))

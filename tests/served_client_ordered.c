@@ -38,7 +38,7 @@ struct ordered {
     struct sent sent[REQUESTS];
 };
 
-static const struct served_model *const model = &served_models[5];
+static const struct served_model *const model = &served_models[SERVED_LONG];
 
 static uint64_t now_ns(void)
 {

@@ -97,6 +97,12 @@ const struct served_model served_models[SERVED_MODELS] = {
           " p = mul(x = s, y = a)[name = string(\"p\")];\n" TYPE
           " y = sub(x = p, y = b)[name = string(\"y\")];",
      polynomial},
+    {"long",
+     "tensor<fp16, [1, 4, 1024, 32]> t = tile(x = a, reps = tensor<int32, [4]>([1, 1, 1024, 1]))"
+     "[name = string(\"t\")];\n"
+     "tensor<fp16, [1, 4, 1024, 32]> s = add(x = t, y = b)[name = string(\"s\")];\n" TYPE
+     " y = reduce_max(x = s, axes = tensor<int32, [1]>([2]), keep_dims = bool(true))[name = string(\"y\")];",
+     sum},
 };
 
 static bool write_file(const char *folder, const char *name, const void *bytes, size_t size)

@@ -116,8 +116,9 @@ static _Noreturn void become_service(const struct servedrig *rig)
     dup2(log, STDOUT_FILENO);
     dup2(log, STDERR_FILENO);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    /* Threads are counted, and those that compute are made when work is long: none. */
     execl(TEST_COMMAND, TEST_COMMAND, "serve", "--socket", rig->socket, "--state", state, "--policy", policy,
-          (char *)NULL);
+          "--threads", "1", (char *)NULL);
     _exit(126);
 }
 

@@ -271,6 +271,7 @@ int main(int argc, char **argv)
         return 2;
     }
     crew_begin("soak", seed ? strtoull(seed, NULL, 0) : DEFAULT_SEED);
+    setenv("ANEMONE_THREADS", "1", 1);
     outrig_compile();
     soak.machine = outrig_machine();
     soak.service = ane_machine_service(soak.machine);

@@ -12,7 +12,7 @@ struct base_error {
  * base_fail(...)`.
  */
 int base_fail(struct base_error *error, int code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+    __attribute__((format(printf, 3, 4), cold));
 
 /*
  * The calling thread's sentence, which ane_machine_error() returns: for the public calls, and for nothing

@@ -40,6 +40,38 @@ static IOReturn copy_struct(const struct drv_client *client, const struct IOExte
     return drv_session_check(client, *session);
 }
 
+static uint32_t at_most(uint64_t count, uint32_t limit)
+{
+    return count < limit ? (uint32_t)count : limit;
+}
+
+/*
+ * A request, copied once, without the elements of its arrays behind those that it counts: they are most of
+ * its bytes, and are not used. The client's struct may be at any address.
+ */
+static void copy_request(const uint8_t *from, struct ane_request *to)
+{
+    enum {
+        SURFACE = offsetof(struct ane_request, surface),
+        COUNTS = offsetof(struct ane_request, inputs),
+        OFFSET = offsetof(struct ane_request, offset),
+        SESSION = offsetof(struct ane_request, session),
+        EVENT = offsetof(struct ane_request, event),
+        RESERVED = offsetof(struct ane_request, reserved),
+    };
+    uint32_t surfaces, events;
+
+    memcpy(to, from, SURFACE);
+    memcpy(&to->inputs, from + COUNTS, OFFSET - COUNTS);
+    memcpy(&to->session, from + SESSION, EVENT - SESSION);
+    memcpy(to->reserved, from + RESERVED, sizeof(to->reserved));
+    surfaces = at_most((uint64_t)to->inputs + to->outputs + to->intermediates, ANE_REQUEST_SURFACES);
+    events = at_most((uint64_t)to->wait_events + to->signal_events, ANE_REQUEST_EVENTS);
+    memcpy(to->surface, from + SURFACE, surfaces * sizeof(to->surface[0]));
+    memcpy(to->offset, from + OFFSET, surfaces * sizeof(to->offset[0]));
+    memcpy(to->event, from + EVENT, events * sizeof(to->event[0]));
+}
+
 IOReturn drv_shim_send(struct drv_client *client, struct IOExternalMethodArguments *args)
 {
     struct ane_request_reply reply;
@@ -51,7 +83,8 @@ IOReturn drv_shim_send(struct drv_client *client, struct IOExternalMethodArgumen
         result = drv_shim_read_wake(client, args, &wake);
     if (result)
         return result;
-    result = copy_struct(client, args, &request, &request.session);
+    copy_request(args->structureInput, &request);
+    result = drv_session_check(client, request.session);
     if (result)
         return result;
     result =

@@ -621,7 +621,7 @@ struct drv {
 
 /* One sentence for drv_last_error and the trace; returns `code`. */
 IOReturn drv_refuse(struct drv *driver, IOReturn code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+    __attribute__((format(printf, 3, 4), cold));
 /* The command gate, as drv_gate_enter. A recovery that found no timer goes on. */
 bool drv_enter(struct drv *driver, struct drv_deadline *deadline);
 /* Waits without the gate. */

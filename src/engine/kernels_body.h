@@ -105,6 +105,7 @@ TARGET static bool all_finite(const float *floats, size_t n)
 #include TRANSPOSE
 #include "engine/kernels_tile.h"
 #include "engine/kernels_winograd.h"
+#include "engine/kernels_exact.h"
 
 const struct eng_kernels KERNELS = {
     .lanes = LANES,
@@ -135,4 +136,6 @@ const struct eng_kernels KERNELS = {
     .winograd_input = winograd_input,
     .winograd_products = winograd_products,
     .winograd_output = winograd_output,
+    .exact_channels = exact_channels,
+    .exact_own = exact_own,
 };

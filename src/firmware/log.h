@@ -10,7 +10,7 @@
 #include "rtkernel/log.h"
 
 void fw_log(struct fw *fw, enum rt_log_level level, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+    __attribute__((format(printf, 3, 4), cold));
 
 /*
  * For what happens while a line is on its way to the host, or before there are tasks: the kernel's log alone.

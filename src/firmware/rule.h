@@ -7,7 +7,7 @@
 #include "protocol/rule.h"
 
 /* Logs the rule with the value that breaks it and counts it; the status of the rule. Any task. */
-enum pr_status fw_rule_broken(struct fw *fw, enum pr_rule rule, uint64_t value);
+enum pr_status fw_rule_broken(struct fw *fw, enum pr_rule rule, uint64_t value) __attribute__((cold));
 
 /* The status of a rule: OK when it holds. */
 static inline enum pr_status fw_rule(struct fw *fw, enum pr_rule rule, bool holds, uint64_t value)

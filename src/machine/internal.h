@@ -175,7 +175,7 @@ void mach_panic(void *context, const char *sentence);
 bool mach_panicked(const struct ane_machine *m);
 
 /* profile.c: notes that a call passes a point, while profiling is on. Taps see the other points. */
-void mach_profile_note(struct ane_machine *m, enum mach_point point);
+void mach_profile_note(struct ane_machine *m, enum mach_point point) __attribute__((cold));
 static inline void mach_profile_pass(struct ane_machine *m, enum mach_point point)
 {
     if (m->profile.on)

@@ -10,8 +10,9 @@
 #include <errno.h>
 #include <stddef.h>
 
-#define WALL_STEPS 1024u  /* events between two looks at the wall clock by a thread that drives */
-#define BRIEF_NS   20000u /* an event that takes less is over before a thread that sleeps has come */
+#define WALL_STEPS  1024u  /* events between two looks at the wall clock by a thread that drives */
+#define BRIEF_NS    20000u /* an event that takes less is over before a thread that sleeps has come */
+#define PATIENCE_NS 200000u
 
 void mach_lock_init(struct mach_lock *lock, struct soc_clock *clock)
 {
@@ -97,8 +98,13 @@ static uint64_t sweep_rank(struct mach_lock *lock, enum rank rank)
 
 static uint64_t sweep(struct mach_lock *lock)
 {
-    uint64_t earliest = sweep_rank(lock, RANK_WAIT);
+    const struct mach_waiter *only = lock->waiters;
+    uint64_t earliest;
 
+    /* The usual case: one thread waits, for a completion that has not come. */
+    if (only && !only->next && !only->until_idle && !*only->done && only->virtual_at == UINT64_MAX)
+        return UINT64_MAX;
+    earliest = sweep_rank(lock, RANK_WAIT);
     if (!lock->runs)
         return earliest;
     sweep_rank(lock, RANK_INJECTED_RUN);
@@ -247,13 +253,20 @@ static bool report(struct mach_lock *lock, struct mach_waiter *waiter)
 }
 
 /*
- * Calls are admitted between events. `began` is when the last event did, or 0: with brief events and several
- * threads that wait, those that are not awake yet come in later, when this one leaves.
+ * Calls are admitted between events. `began` is when the last event did, or 0. With brief events and several
+ * threads that wait, those that are not awake yet come in later: when this one leaves, or when any has waited
+ * for PATIENCE_NS. `since` is when that time began, or 0.
  */
-static void admit_others(struct mach_lock *lock, uint64_t began)
+static void admit_others(struct mach_lock *lock, uint64_t began, uint64_t *since)
 {
-    if (mach_host_count(&lock->inbound))
-        mach_host_give_way(&lock->mutex, &lock->inbound, began && mach_host_now() - began < BRIEF_NS);
+    uint64_t now = began ? mach_host_now() : 0;
+    bool brief = began && now - began < BRIEF_NS && (!*since || now - *since < PATIENCE_NS);
+
+    mach_host_give_way(&lock->mutex, &lock->inbound, brief);
+    if (!brief)
+        *since = 0;
+    else if (!*since)
+        *since = now;
 }
 
 /*
@@ -263,6 +276,7 @@ static void admit_others(struct mach_lock *lock, uint64_t began)
 static void drive(struct mach_lock *lock, struct mach_waiter *waiter)
 {
     unsigned steps = 0;
+    uint64_t since = 0;
 
     lock->driving = true;
     for (;;) {
@@ -272,7 +286,10 @@ static void drive(struct mach_lock *lock, struct mach_waiter *waiter)
             break;
         if (lock->due && !report(lock, waiter))
             return;
-        admit_others(lock, began);
+        if (mach_host_count(&lock->inbound))
+            admit_others(lock, began, &since);
+        else
+            since = 0;
         if (++steps % WALL_STEPS == 0 && waiter->wall && mach_host_now() >= wall_end(waiter->wall) &&
             !waiter->over)
             end_wait(lock, waiter);

@@ -103,7 +103,7 @@ static _Noreturn void take_injected(struct rt_port *port, const void *at)
  * The boundary between two instructions: the processor stops here if it has stopped itself, and takes
  * exceptions and interrupts.
  */
-static void take_pending(struct rt_port *port, const void *at)
+static __attribute__((noinline)) void take_pending(struct rt_port *port, const void *at)
 {
     if (port->order != MACH_ORDER_NONE)
         stay(port);
@@ -193,10 +193,11 @@ void rt_port_sysreg_write(struct rt_port *port, uint32_t id, uint64_t value)
         refuse_sysreg(port, false, id, __builtin_return_address(0));
 }
 
+/* The devices are this thread: program order is theirs. Others see memory after what released it. */
 void rt_port_barrier(struct rt_port *port)
 {
     (void)port;
-    atomic_thread_fence(memory_order_seq_cst);
+    atomic_thread_fence(memory_order_acq_rel);
 }
 
 uint32_t rt_port_irq_mask(struct rt_port *port)
@@ -313,7 +314,8 @@ void rt_port_timer_set(struct rt_port *port, uint64_t deadline)
 }
 
 /* What is in a window of the DART may be hidden for others, and is asked for each time. */
-static void *find_window(struct rt_port *port, struct mach_cpu_window *window, uint64_t address, size_t bytes)
+static __attribute__((noinline)) void *find_window(struct rt_port *port, struct mach_cpu_window *window,
+                                                   uint64_t address, size_t bytes)
 {
     struct dart *dart = port->machine->dart;
     struct dart_range range;
@@ -328,7 +330,7 @@ static void *find_window(struct rt_port *port, struct mach_cpu_window *window, u
 void *rt_port_window(struct rt_port *port, uint64_t address, size_t bytes)
 {
     struct mach_cpu_window *window =
-        &port->window[(address >> 4 ^ address >> 11 ^ bytes << 2) % MACH_CPU_WINDOWS];
+        &port->window[(uint32_t)((address + bytes) * 0x9e3779b97f4a7c15ull >> 32) % MACH_CPU_WINDOWS];
 
     if (window->address == address && window->bytes == bytes && window->generation &&
         window->generation == dart_generation(port->machine->dart))

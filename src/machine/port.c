@@ -244,7 +244,8 @@ static void remove_receiver(struct port *row, const struct receiver *receiver)
 
 /*
  * One wait, with the tables locked before and after: 0 when it is worth looking again, -ETIMEDOUT, -EPERM. In
- * virtual time only for a machine whose clock is closed.
+ * virtual time only for a machine whose clock is closed. The machine is held until the tables are locked again:
+ * a receiver that has waited in it finds it there, also when it is ending.
  */
 static int wait_once(struct port *row, struct ane_machine *held, struct mach_deadline *wall,
                      struct mach_deadline *closed)
@@ -259,12 +260,12 @@ static int wait_once(struct port *row, struct ane_machine *held, struct mach_dea
     } else if (mach_enter(held)) {
         status = mach_lock_wait(&held->lock, &receiver.done, held->closed_clock ? closed : wall);
         mach_leave(held);
-        mach_release(held);
     } else {
-        mach_release(held);
         status = -EPERM;
     }
     mach_tables_lock();
+    if (held)
+        mach_release_locked(held);
     remove_receiver(row, &receiver);
     return status;
 }

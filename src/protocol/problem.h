@@ -97,6 +97,6 @@ enum pr_outcome pr_problem_outcome(enum pr_problem_kind kind);
  * pr_problem_set(...)`. The format is that of pr_text_printf.
  */
 bool pr_problem_set(struct pr_problem *problem, enum pr_problem_kind kind, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+    __attribute__((format(printf, 3, 4), cold));
 
 #endif

@@ -29,7 +29,7 @@ struct rt_log_line {
 
 /* The format is rt_format's. Lines above rt_boot.log_level cost a comparison. Any context. */
 void rt_log(struct rt_kernel *kernel, enum rt_log_level level, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+    __attribute__((format(printf, 3, 4), cold));
 
 /* A line of the ring, 0 being the newest; NULL when there is none that old. Valid until the next rt_log. */
 const struct rt_log_line *rt_log_recent(const struct rt_kernel *kernel, unsigned age);

@@ -79,41 +79,55 @@ static bool pass_taps(const struct soc_bus *bus, struct soc_access *access)
     return true;
 }
 
+/* An access that a tap sees, or that no block answers. */
+static __attribute__((cold, noinline)) uint32_t read_watched(struct soc_bus *bus, enum soc_master master,
+                                                             uint64_t address)
+{
+    struct soc_access access = {.master = master, .address = address, .value = SOC_BUS_OPEN};
+    const struct soc_block *block = find_block(bus, address);
+
+    if (!pass_taps(bus, &access))
+        return access.value;
+    if (block)
+        return block->read(block->context, master, (uint32_t)(address - block->base));
+    bus->unanswered++;
+    SOC_TRACE(bus->trace, BUS_UNANSWERED_READ, address);
+    return SOC_BUS_OPEN;
+}
+
 uint32_t soc_bus_read32(struct soc_bus *bus, enum soc_master master, uint64_t address)
 {
     const struct soc_block *block = find_block(bus, address);
 
-    if (bus->taps) {
-        struct soc_access access = {.master = master, .address = address, .value = SOC_BUS_OPEN};
-
-        if (!pass_taps(bus, &access))
-            return access.value;
-    }
-    if (!block) {
-        bus->unanswered++;
-        SOC_TRACE(bus->trace, BUS_UNANSWERED_READ, address);
-        return SOC_BUS_OPEN;
-    }
+    if (bus->taps || !block)
+        return read_watched(bus, master, address);
     return block->read(block->context, master, (uint32_t)(address - block->base));
+}
+
+static __attribute__((cold, noinline)) void write_watched(struct soc_bus *bus, enum soc_master master,
+                                                          uint64_t address, uint32_t value)
+{
+    struct soc_access access = {.master = master, .write = true, .address = address, .value = value};
+    const struct soc_block *block = find_block(bus, address);
+
+    if (!pass_taps(bus, &access))
+        return;
+    if (block) {
+        block->write(block->context, master, (uint32_t)(address - block->base), access.value);
+        return;
+    }
+    bus->unanswered++;
+    SOC_TRACE(bus->trace, BUS_UNANSWERED_WRITE, address, access.value);
 }
 
 void soc_bus_write32(struct soc_bus *bus, enum soc_master master, uint64_t address, uint32_t value)
 {
     const struct soc_block *block = find_block(bus, address);
 
-    if (bus->taps) {
-        struct soc_access access = {.master = master, .write = true, .address = address, .value = value};
-
-        if (!pass_taps(bus, &access))
-            return;
-        value = access.value;
-    }
-    if (!block) {
-        bus->unanswered++;
-        SOC_TRACE(bus->trace, BUS_UNANSWERED_WRITE, address, value);
-        return;
-    }
-    block->write(block->context, master, (uint32_t)(address - block->base), value);
+    if (bus->taps || !block)
+        write_watched(bus, master, address, value);
+    else
+        block->write(block->context, master, (uint32_t)(address - block->base), value);
 }
 
 bool soc_bus_write_words(struct soc_bus *bus, enum soc_master master, uint64_t address, const uint32_t *value,

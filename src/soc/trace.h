@@ -47,7 +47,7 @@ void soc_trace_deliver(const struct soc_trace *trace, const struct soc_trace_ent
  * The event's field values follow: uint64_t for a number, const char * for text. Called by SOC_TRACE alone,
  * which ensures these types. Separate arguments, unlike an array, take no memory on the caller's stack.
  */
-void soc_trace_emit(struct soc_trace *trace, enum pr_trace_event_id event, ...);
+void soc_trace_emit(struct soc_trace *trace, enum pr_trace_event_id event, ...) __attribute__((cold));
 
 static inline uint64_t soc_trace_number(uint64_t number)
 {

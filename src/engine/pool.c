@@ -6,8 +6,8 @@
  * A worker that is awake looks for a run by reading `gate` and joins by one atomic operation on it, so handing
  * over work costs a cache line, not a system call. It looks for SPIN_NS after its last run and then sleeps on
  * `calls`. The caller works alone until that has taken as long as waking the workers takes, and wakes them
- * then: it never loses more than that time, and work that is shorter wakes none. After workers were of use for
- * long, the next run wakes them at once.
+ * then: it never loses more than that time, and work that is shorter wakes none. Workers that were of use the
+ * last time are woken at once by the next run.
  */
 #include "engine/pool.h"
 
@@ -31,7 +31,7 @@
 #define PAUSE_NS  2000u   /* then it gives its processor away at each turn */
 #define WAKE_NS   50000u  /* work done alone before workers are woken: about what waking one takes */
 #define START_NS  500000u /* and before threads are made */
-#define USEFUL_NS 500000u /* workers that were awake for so long are woken at once the next time */
+#define USEFUL_NS 30000u  /* workers that took part in runs of so much are woken at once the next time */
 #define LOOKS     16u     /* at a word, between two looks at the clock */
 #define LINE      64u
 
@@ -40,7 +40,8 @@ enum {
     INSIDE = 0x7f,   /* workers that joined */
     ASLEEP = 0x80,   /* the caller sleeps until none is inside */
     OPEN = 0x100,    /* a worker may join */
-    RUN_ONE = 0x200, /* the number of the run, so that a worker joins each once */
+    JOINED = 0x200,  /* one has */
+    RUN_ONE = 0x400, /* the number of the run, so that a worker joins each once */
 };
 _Static_assert(ENG_POOL_THREADS_MAX <= INSIDE, "threads inside");
 
@@ -59,7 +60,7 @@ struct eng_pool {
     uint64_t ran;     /* when the last run ended */
     uint64_t alone;   /* nanoseconds of work, without long pauses, that workers could have shared */
     uint64_t woken;   /* when they were woken last */
-    uint64_t shared;  /* when the last run with them ended */
+    uint64_t shared;  /* nanoseconds of runs since then that they took part in */
 
     /* The run, for those that joined it. */
     size_t count;
@@ -132,7 +133,7 @@ static bool join(struct eng_pool *pool, unsigned *joined)
     unsigned gate = atomic_load_explicit(&pool->gate, memory_order_relaxed);
 
     while (gate & OPEN && gate / RUN_ONE != *joined)
-        if (atomic_compare_exchange_weak(&pool->gate, &gate, gate + 1)) {
+        if (atomic_compare_exchange_weak(&pool->gate, &gate, (gate + 1) | JOINED)) {
             *joined = gate / RUN_ONE;
             return true;
         }
@@ -270,7 +271,7 @@ static bool is_due(const struct eng_pool *pool, uint64_t time, uint64_t alone)
         return alone >= START_NS;
     if (time - pool->woken < SPIN_NS)
         return false;
-    return pool->shared - pool->woken >= USEFUL_NS || alone >= WAKE_NS;
+    return pool->shared >= USEFUL_NS || alone >= WAKE_NS;
 }
 
 /* Workers lack; `alone` is the work done without them up to now. True when they are on their way. */
@@ -281,19 +282,23 @@ static bool wake_when_due(struct eng_pool *pool, uint64_t time, uint64_t alone)
     if (pool->started < pool->threads - 1)
         start_workers(pool);
     pool->woken = time;
-    pool->alone = 0;
+    pool->alone = pool->shared = 0;
     wake_sleepers(pool);
     return true;
 }
 
-/* Workers that were awake since the last run would still be if no longer than this has passed. */
+/*
+ * Workers that were awake since the last run would still be if no longer than this has passed. After a longer
+ * pause work begins again, and what it was before, it is expected to be.
+ */
 static void count_gap(struct eng_pool *pool, uint64_t begin)
 {
     if (begin - pool->ran > SPIN_NS)
-        pool->alone = 0;
+        pool->alone = pool->started && pool->alone >= 2 * WAKE_NS ? WAKE_NS : 0;
 }
 
-static void take_pieces(struct eng_pool *pool, uint64_t begin)
+/* True when workers lack to the end. */
+static bool take_pieces(struct eng_pool *pool, uint64_t begin)
 {
     const size_t count = pool->count;
     bool lacks = lacks_workers(pool) && !wake_when_due(pool, begin, pool->alone);
@@ -307,11 +312,7 @@ static void take_pieces(struct eng_pool *pool, uint64_t begin)
             lacks = !wake_when_due(pool, time, pool->alone + (time - begin));
         }
     }
-    pool->ran = now();
-    if (lacks)
-        pool->alone += pool->ran - begin;
-    else
-        pool->shared = pool->ran;
+    return lacks;
 }
 
 static void open_run(struct eng_pool *pool, size_t count, eng_pool_fn *fn, void *context)
@@ -325,19 +326,19 @@ static void open_run(struct eng_pool *pool, size_t count, eng_pool_fn *fn, void 
     atomic_store(&pool->gate, run * RUN_ONE | OPEN);
 }
 
-/* Only those that joined are waited for, so that a worker that wakes late delays no run. */
-static void close_run(struct eng_pool *pool)
+/* Only those that joined are waited for, so that a worker that wakes late delays no run. True: one has. */
+static bool close_run(struct eng_pool *pool)
 {
     unsigned gate = atomic_fetch_and(&pool->gate, ~(unsigned)OPEN);
     uint64_t begin;
 
     if (!(gate & INSIDE))
-        return;
+        return gate & JOINED;
     begin = now();
     do {
         for (unsigned i = 0; i < LOOKS; i++) {
             if (!(atomic_load(&pool->gate) & INSIDE))
-                return;
+                return true;
             pause_processor();
         }
     } while (look_again(begin));
@@ -346,10 +347,12 @@ static void close_run(struct eng_pool *pool)
         futex_wait(&pool->gate, gate);
         gate = atomic_load(&pool->gate);
     }
+    return true;
 }
 
 void eng_pool_run(struct eng_pool *pool, size_t count, eng_pool_fn *fn, void *context)
 {
+    bool lacks, joined;
     uint64_t begin;
 
     if (count <= 1 || eng_pool_workers(pool) == 1) {
@@ -360,6 +363,9 @@ void eng_pool_run(struct eng_pool *pool, size_t count, eng_pool_fn *fn, void *co
     begin = now();
     count_gap(pool, begin);
     open_run(pool, count, fn, context);
-    take_pieces(pool, begin);
-    close_run(pool);
+    lacks = take_pieces(pool, begin);
+    joined = close_run(pool);
+    pool->ran = now();
+    pool->alone += lacks ? pool->ran - begin : 0;
+    pool->shared += joined ? pool->ran - begin : 0;
 }

@@ -22,7 +22,7 @@ struct mach_cpu_window {
     size_t bytes;
     void *host;
 };
-#define MACH_CPU_WINDOWS 256u
+#define MACH_CPU_WINDOWS 1024u
 
 struct rt_port {
     struct ane_machine *machine;

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The virtual clock: a binary heap of event slots, ordered by time and then by the order they were set.
- * `order` is never used twice, so the order of events is total and a stale id cancels nothing. free[count]
- * and all after it are the free slots. An event leaves the heap before its function is called, which may
- * therefore set or cancel any event.
+ * The virtual clock: slots of events in the order in which they fire, the next one last. `order` is never
+ * used twice, so the order of events is total and a stale id cancels nothing. free[count] and all after it
+ * are the free slots. An event leaves the queue before its function is called, which may therefore set or
+ * cancel any event.
+ *
+ * The queue is an array and not a heap: a machine has a handful of events, and a new one is mostly among the
+ * next to fire, so that few slots move.
  */
 #include "soc/clock.h"
 
@@ -17,7 +20,6 @@ struct event {
     soc_event_fn fn;
     void *context;
     enum soc_event_kind kind;
-    uint16_t place; /* index in the heap */
 };
 
 struct soc_clock {
@@ -26,7 +28,7 @@ struct soc_clock {
     uint64_t last_order;
     unsigned count;      /* events set */
     unsigned foreground; /* of them, foreground ones */
-    uint16_t heap[SOC_CLOCK_EVENTS];
+    uint16_t queue[SOC_CLOCK_EVENTS];
     uint16_t free[SOC_CLOCK_EVENTS]; /* free slots, the next one at free[count] */
     struct event event[SOC_CLOCK_EVENTS];
 };
@@ -63,126 +65,96 @@ bool soc_clock_idle(const struct soc_clock *clock)
     return clock->foreground == 0;
 }
 
-static bool before(const struct soc_clock *c, uint16_t a, uint16_t b)
+/* After those that are due earlier or at the same time, which were all set before. */
+static void put_slot(struct soc_clock *c, uint16_t slot)
 {
-    const struct event *x = &c->event[a], *y = &c->event[b];
+    const uint64_t time = c->event[slot].time;
+    unsigned place = c->count++;
 
-    return x->time != y->time ? x->time < y->time : x->order < y->order;
-}
-
-static void put_slot(struct soc_clock *c, unsigned place, uint16_t slot)
-{
-    c->heap[place] = slot;
-    c->event[slot].place = (uint16_t)place;
-}
-
-static void sift_up(struct soc_clock *c, unsigned place, uint16_t slot)
-{
-    while (place > 0) {
-        unsigned parent = (place - 1) / 2;
-
-        if (!before(c, slot, c->heap[parent]))
-            break;
-        put_slot(c, place, c->heap[parent]);
-        place = parent;
+    while (place > 0 && c->event[c->queue[place - 1]].time <= time) {
+        c->queue[place] = c->queue[place - 1];
+        place--;
     }
-    put_slot(c, place, slot);
-}
-
-static void sift_down(struct soc_clock *c, unsigned place, uint16_t slot)
-{
-    for (;;) {
-        unsigned child = 2 * place + 1;
-
-        if (child >= c->count)
-            break;
-        if (child + 1 < c->count && before(c, c->heap[child + 1], c->heap[child]))
-            child++;
-        if (!before(c, c->heap[child], slot))
-            break;
-        put_slot(c, place, c->heap[child]);
-        place = child;
-    }
-    put_slot(c, place, slot);
+    c->queue[place] = slot;
 }
 
 soc_event_id soc_clock_after(struct soc_clock *clock, uint64_t delay, enum soc_event_kind kind,
                              soc_event_fn fn, void *context)
 {
+    struct event *event;
     uint16_t slot;
 
     if (clock->count == SOC_CLOCK_EVENTS)
         return 0;
     slot = clock->free[clock->count];
-    clock->event[slot] = (struct event){
-        .time = delay > UINT64_MAX - clock->now ? UINT64_MAX : clock->now + delay,
-        .order = ++clock->last_order,
-        .fn = fn,
-        .context = context,
-        .kind = kind,
-    };
+    event = &clock->event[slot];
+    event->time = delay > UINT64_MAX - clock->now ? UINT64_MAX : clock->now + delay;
+    event->order = ++clock->last_order;
+    event->fn = fn;
+    event->context = context;
+    event->kind = kind;
     clock->foreground += kind == SOC_EVENT_FOREGROUND;
-    clock->count++;
-    sift_up(clock, clock->count - 1, slot);
-    /* The slot travels in the identity's low bits so that cancel needs no search. */
-    return clock->event[slot].order * SOC_CLOCK_EVENTS + slot;
+    put_slot(clock, slot);
+    /* The slot travels in the identity's low bits. */
+    return event->order * SOC_CLOCK_EVENTS + slot;
 }
 
-static void take_out(struct soc_clock *c, uint16_t slot)
+static void free_slot(struct soc_clock *c, uint16_t slot)
 {
-    unsigned place = c->event[slot].place;
-    uint16_t last;
-
     c->foreground -= c->event[slot].kind == SOC_EVENT_FOREGROUND;
     c->event[slot].order = 0;
-    c->count--;
-    c->free[c->count] = slot;
-    if (place == c->count)
-        return;
-    last = c->heap[c->count];
-    if (place > 0 && before(c, last, c->heap[(place - 1) / 2]))
-        sift_up(c, place, last);
-    else
-        sift_down(c, place, last);
+    c->free[--c->count] = slot;
 }
 
 bool soc_clock_cancel(struct soc_clock *clock, soc_event_id id)
 {
     uint16_t slot = (uint16_t)(id % SOC_CLOCK_EVENTS);
+    unsigned place = 0;
 
     if (id == 0 || clock->event[slot].order != id / SOC_CLOCK_EVENTS)
         return false;
-    take_out(clock, slot);
+    while (clock->queue[place] != slot)
+        place++;
+    for (; place + 1 < clock->count; place++)
+        clock->queue[place] = clock->queue[place + 1];
+    free_slot(clock, slot);
     return true;
+}
+
+static const struct event *next_event(const struct soc_clock *c)
+{
+    return &c->event[c->queue[c->count - 1]];
 }
 
 uint64_t soc_clock_next(const struct soc_clock *clock)
 {
-    return clock->foreground ? clock->event[clock->heap[0]].time : UINT64_MAX;
+    return clock->foreground ? next_event(clock)->time : UINT64_MAX;
 }
 
-static void fire_first(struct soc_clock *clock)
+static void fire_next(struct soc_clock *clock)
 {
-    struct event event = clock->event[clock->heap[0]];
+    const struct event *event = next_event(clock);
+    soc_event_fn fn = event->fn;
+    void *context = event->context;
 
-    take_out(clock, clock->heap[0]);
-    clock->now = event.time;
+    clock->now = event->time;
     clock->fired++;
-    event.fn(event.context);
+    free_slot(clock, clock->queue[clock->count - 1]);
+    fn(context);
 }
 
 bool soc_clock_step(struct soc_clock *clock, uint64_t limit)
 {
-    if (soc_clock_next(clock) > limit || clock->foreground == 0)
+    if (clock->foreground == 0 || next_event(clock)->time > limit)
         return false;
-    fire_first(clock);
+    fire_next(clock);
     return true;
 }
 
 void soc_clock_advance(struct soc_clock *clock, uint64_t time)
 {
-    while (clock->count && clock->event[clock->heap[0]].time <= time)
-        fire_first(clock);
+    while (clock->count && next_event(clock)->time <= time)
+        fire_next(clock);
     if (clock->now < time)
         clock->now = time;
 }

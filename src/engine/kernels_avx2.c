@@ -136,6 +136,19 @@ INLINE vec vec_if_at_most(vec a, vec b, vec yes, vec no)
     return _mm256_blendv_ps(no, yes, _mm256_cmp_ps(a, b, _CMP_LE_OQ));
 }
 
+/* No lane is infinite or a NaN; all lanes are inside, with the ends outside. */
+INLINE bool vec_all_finite(vec v)
+{
+    return _mm256_movemask_ps(_mm256_cmp_ps(vec_and(v, 0x7fffffff), vec_set(__builtin_inff()), _CMP_LT_OQ)) ==
+           0xff;
+}
+
+INLINE bool vec_all_between(vec v, vec low, vec high)
+{
+    return _mm256_movemask_ps(
+               _mm256_and_ps(_mm256_cmp_ps(low, v, _CMP_LT_OQ), _mm256_cmp_ps(v, high, _CMP_LT_OQ))) == 0xff;
+}
+
 INLINE vec vec_floor(vec v)
 {
     return _mm256_floor_ps(v);
@@ -173,6 +186,11 @@ INLINE vec_knots vec_knots_of(const float from[ENG_TABLE_KNOTS])
 INLINE vec vec_knot(const vec_knots *knots, vec index)
 {
     return _mm256_i32gather_ps(*knots, _mm256_cvtps_epi32(index), 4);
+}
+
+INLINE vec vec_inner_knot(const vec_knots *knots, vec index)
+{
+    return vec_knot(knots, index);
 }
 
 INLINE __m128i without_denormals(__m128i fp16)

@@ -135,6 +135,17 @@ INLINE vec vec_if_at_most(vec a, vec b, vec yes, vec no)
     return _mm512_mask_mov_ps(no, _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ), yes);
 }
 
+/* No lane is infinite or a NaN; all lanes are inside, with the ends outside. */
+INLINE bool vec_all_finite(vec v)
+{
+    return _mm512_fpclass_ps_mask(v, 0x99) == 0;
+}
+
+INLINE bool vec_all_between(vec v, vec low, vec high)
+{
+    return _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(low, v, _CMP_LT_OQ), v, high, _CMP_LT_OQ) == 0xffff;
+}
+
 INLINE vec vec_floor(vec v)
 {
     return _mm512_roundscale_ps(v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
@@ -169,6 +180,12 @@ typedef struct {
 INLINE vec_knots vec_knots_of(const float from[ENG_TABLE_KNOTS])
 {
     return (vec_knots){vec_load(from), vec_load(from + LANES), vec_set(from[2 * LANES])};
+}
+
+/* Element index[i]; whole numbers from 0 to 31. */
+INLINE vec vec_inner_knot(const vec_knots *knots, vec index)
+{
+    return _mm512_permutex2var_ps(knots->low, _mm512_cvtps_epi32(index), knots->high);
 }
 
 /* Element index[i]; whole numbers from 0 to 32. */

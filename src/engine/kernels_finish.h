@@ -17,15 +17,18 @@ INLINE vec finish_enter(vec v, unsigned rules)
 struct finish_form {
     bool table;
     enum pr_activation_kind kind;
+    bool clean; /* fp16 values go into the table as they are, and none is a NaN */
 };
 
 INLINE vec finish_element(vec v, vec bias, struct finish_form form, const struct eng_finish *f,
                           const struct table *table)
 {
+    if (form.clean)
+        return table_element(table, form.kind, true, v);
     v = vec_add(vec_mul(v, vec_set(f->unscale)), bias);
     v = vec_mul(vec_add(v, vec_set(f->acc_bias)), vec_set(f->post_scale));
     if (form.table)
-        return table_element(table, form.kind, finish_enter(v, f->enter));
+        return table_element(table, form.kind, false, finish_enter(v, f->enter));
     return f->relu ? vec_relu(v) : v;
 }
 
@@ -58,9 +61,9 @@ TARGET static void finish(const float *acc, const float *bias, uint8_t *y, size_
     if (!f->table)
         finish_line(acc, bias, y, n, (struct finish_form){0}, f);
     else if (f->table->kind == PR_ACTIVATION_PLAIN)
-        finish_line(acc, bias, y, n, (struct finish_form){true, PR_ACTIVATION_PLAIN}, f);
+        finish_line(acc, bias, y, n, (struct finish_form){true, PR_ACTIVATION_PLAIN, false}, f);
     else
-        finish_line(acc, bias, y, n, (struct finish_form){true, f->table->kind}, f);
+        finish_line(acc, bias, y, n, (struct finish_form){true, f->table->kind, false}, f);
 }
 
 /* Each element of a band; rows of one element are taken as vectors of LANES rows. */
@@ -156,33 +159,22 @@ INLINE halves copy_element(halves x, const struct copy_rules *rules)
     return halves_choose(nan, rules->nan, y);
 }
 
-INLINE void copy_part(const uint8_t *x, uint8_t *y, size_t bytes, const struct copy_rules *rules)
+INLINE void copy_vector(const uint8_t *x, uint8_t *y, const struct copy_rules *rules)
 {
-    halves v = {0};
+    halves v;
 
-    __builtin_memcpy(&v, x, bytes);
+    __builtin_memcpy(&v, x, sizeof(v));
     v = copy_element(v, rules);
-    __builtin_memcpy(y, &v, bytes);
+    __builtin_memcpy(y, &v, sizeof(v));
 }
 
+/* A vector at least. */
 INLINE void copy_row(const uint8_t *x, uint8_t *y, size_t bytes, const struct copy_rules *rules)
 {
-    size_t i = 0;
-
-    for (; i + sizeof(halves) <= bytes; i += sizeof(halves))
-        copy_part(x + i, y + i, sizeof(halves), rules);
-    if (i == bytes)
-        return;
-    if (bytes >= sizeof(halves)) {
-        copy_part(x + bytes - sizeof(halves), y + bytes - sizeof(halves), sizeof(halves), rules);
-    } else if (bytes >= 8) {
-        for (; i + 8 <= bytes; i += 8)
-            copy_part(x + i, y + i, 8, rules);
-        copy_part(x + bytes - 8, y + bytes - 8, 8, rules);
-    } else {
-        for (; i < bytes; i += 2)
-            copy_part(x + i, y + i, 2, rules);
-    }
+    for (size_t i = 0; i + sizeof(halves) <= bytes; i += sizeof(halves))
+        copy_vector(x + i, y + i, rules);
+    if (bytes % sizeof(halves))
+        copy_vector(x + bytes - sizeof(halves), y + bytes - sizeof(halves), rules);
 }
 
 INLINE void copy_band(const struct eng_band *given, const struct eng_load *load, const struct eng_finish *f)
@@ -212,14 +204,17 @@ TARGET static void finish_band(const struct eng_band *band, const struct eng_loa
 {
     bool same = f->unscale == 1 && is_no_addend(f->bias) && is_no_addend(f->acc_bias) && f->post_scale == 1 &&
                 load->scale == 1 && !(load->rules & ~(unsigned)COPY_LOAD) &&
-                !(f->store & ~(unsigned)COPY_STORE) && !band->in[0].one;
+                !(f->store & ~(unsigned)COPY_STORE);
+    bool clean = same && load->rules & ENG_RULE_NAN_IS_INFINITY && !(f->enter & ENG_RULE_CEILING);
 
-    if (same && !f->table && band->n > 1)
+    if (same && !f->table && band->n >= HALVES && !band->in[0].one)
         copy_band(band, load, f);
     else if (!f->table)
         finish_band_of(band, load, (struct finish_form){0}, f);
-    else if (f->table->kind == PR_ACTIVATION_PLAIN)
-        finish_band_of(band, load, (struct finish_form){true, PR_ACTIVATION_PLAIN}, f);
+    else if (f->table->kind == PR_ACTIVATION_PLAIN && clean)
+        finish_band_of(band, load, (struct finish_form){true, PR_ACTIVATION_PLAIN, true}, f);
+    else if (f->table->kind == PR_ACTIVATION_EXP2 && clean)
+        finish_band_of(band, load, (struct finish_form){true, PR_ACTIVATION_EXP2, true}, f);
     else
-        finish_band_of(band, load, (struct finish_form){true, f->table->kind}, f);
+        finish_band_of(band, load, (struct finish_form){true, f->table->kind, false}, f);
 }

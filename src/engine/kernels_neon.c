@@ -136,6 +136,17 @@ INLINE vec vec_if_at_most(vec a, vec b, vec yes, vec no)
     return vbslq_f32(vcleq_f32(a, b), yes, no);
 }
 
+/* No lane is infinite or a NaN; all lanes are inside, with the ends outside. */
+INLINE bool vec_all_finite(vec v)
+{
+    return vminvq_u32(vcltq_f32(vabsq_f32(v), vec_set(__builtin_inff()))) != 0;
+}
+
+INLINE bool vec_all_between(vec v, vec low, vec high)
+{
+    return vminvq_u32(vandq_u32(vcltq_f32(low, v), vcltq_f32(v, high))) != 0;
+}
+
 INLINE vec vec_floor(vec v)
 {
     return vrndmq_f32(v);
@@ -181,6 +192,11 @@ INLINE vec vec_knot(const vec_knots *knots, vec index)
     for (unsigned i = 0; i < LANES; i++)
         lane[i] = (*knots)[at[i]];
     return vld1q_f32(lane);
+}
+
+INLINE vec vec_inner_knot(const vec_knots *knots, vec index)
+{
+    return vec_knot(knots, index);
 }
 
 INLINE uint16x4_t without_denormals(uint16x4_t fp16)

@@ -154,6 +154,22 @@ INLINE vec vec_if_at_most(vec a, vec b, vec yes, vec no)
     return vec_choose(a <= b, yes, no);
 }
 
+INLINE bool mask_is_full(mask choice)
+{
+    return choice[0] & choice[1] & choice[2] & choice[3];
+}
+
+/* No lane is infinite or a NaN; all lanes are inside, with the ends outside. */
+INLINE bool vec_all_finite(vec v)
+{
+    return mask_is_full(vec_and(v, 0x7fffffff) < vec_set(INFINITY));
+}
+
+INLINE bool vec_all_between(vec v, vec low, vec high)
+{
+    return mask_is_full((low < v) & (v < high));
+}
+
 INLINE vec vec_floor(vec v)
 {
     for (unsigned i = 0; i < LANES; i++)
@@ -191,6 +207,11 @@ INLINE vec vec_knot(const vec_knots *knots, vec index)
     for (unsigned i = 0; i < LANES; i++)
         index[i] = (*knots)[(unsigned)index[i]];
     return index;
+}
+
+INLINE vec vec_inner_knot(const vec_knots *knots, vec index)
+{
+    return vec_knot(knots, index);
 }
 
 INLINE vec vec_from_fp16_part(const uint8_t *from, size_t n, const struct eng_load *load)

@@ -14,6 +14,7 @@ struct table {
     struct eng_table of;
     float step[ENG_TABLE_KNOTS]; /* from each knot to the next; the last has none, and takes itself */
     float place;                 /* of the first knot, in knots */
+    float above, below; /* between these two, without them, a plain table has neither tail nor clamp */
     vec_knots knot, steps;
 };
 
@@ -26,6 +27,10 @@ INLINE void table_open(struct table *t, const struct eng_table *table)
         vec_store(t->step + i, vec_sub(vec_load(knot + i + 1), vec_load(knot + i)));
     t->step[ENG_TABLE_KNOTS - 1] = knot[ENG_TABLE_KNOTS - 1] - knot[ENG_TABLE_KNOTS - 1];
     t->place = t->of.first * t->of.scale;
+    t->above = __builtin_nextafterf(t->of.first, -__builtin_inff());
+    t->above = t->of.low > t->above ? t->of.low : t->above;
+    t->below = t->of.first + (ENG_TABLE_KNOTS - 1) / t->of.scale;
+    t->below = t->of.high < t->below ? t->of.high : t->below;
     t->knot = vec_knots_of(knot);
     t->steps = vec_knots_of(t->step);
 }
@@ -84,19 +89,44 @@ INLINE vec table_curve(const struct table *t, enum pr_activation_kind kind, vec 
 
 #define TABLE_NEGATIVE (-0x1p-126f) /* the largest number that is below zero for a table */
 
-/* `kind` is the table's, and a constant where this is inlined for the common one. */
-INLINE vec table_element(const struct table *t, enum pr_activation_kind kind, vec x)
+/* Of knots that all have a next one. */
+INLINE vec table_inside(const struct table *t, vec x)
+{
+    vec at = vec_mul(x, vec_set(t->of.scale)), whole = vec_floor(at),
+        knot = vec_sub(whole, vec_set(t->place));
+
+    return vec_add(vec_inner_knot(&t->knot, knot),
+                   vec_mul(vec_sub(at, whole), vec_inner_knot(&t->steps, knot)));
+}
+
+INLINE vec table_ends(const struct table *t, enum pr_activation_kind kind, vec x)
+{
+    vec y = vec_if_at_most(vec_set(t->of.high), x, vec_set(t->of.above), table_curve(t, kind, x));
+
+    return vec_if_at_most(x, vec_set(t->of.low), vec_set(t->of.below), y);
+}
+
+/*
+ * `kind` is the table's, and a constant where this is inlined for the common ones. A `clean` value is no NaN
+ * and no fp32 denormal; its -0 becomes 0 by adding that.
+ */
+INLINE vec table_element(const struct table *t, enum pr_activation_kind kind, bool clean, vec x)
 {
     vec zero = vec_set(0), given = x, negative = vec_set(TABLE_NEGATIVE), y;
 
-    x = vec_if_less(vec_and(x, 0x7fffffff), vec_set(-TABLE_NEGATIVE), zero, x);
+    if (clean)
+        x = vec_add(x, zero);
+    else
+        x = vec_if_less(vec_and(x, 0x7fffffff), vec_set(-TABLE_NEGATIVE), zero, x);
     if (t->of.odd)
         x = vec_and(x, 0x7fffffff);
-    y = vec_if_at_most(vec_set(t->of.high), x, vec_set(t->of.above), table_curve(t, kind, x));
-    y = vec_if_at_most(x, vec_set(t->of.low), vec_set(t->of.below), y);
+    if (kind == PR_ACTIVATION_PLAIN && vec_all_between(x, vec_set(t->above), vec_set(t->below)))
+        y = table_inside(t, x);
+    else
+        y = table_ends(t, kind, x);
     if (t->of.odd)
         y = vec_if_at_most(given, negative, vec_mul(y, vec_set(-1)), y);
     if (t->of.positive)
         y = vec_if_at_most(given, negative, zero, y);
-    return vec_if_at_most(given, vec_set(__builtin_inff()), y, given); /* but for a NaN */
+    return clean ? y : vec_if_at_most(given, vec_set(__builtin_inff()), y, given); /* but for a NaN */
 }

@@ -182,12 +182,14 @@ static void test_configuration(void **state)
     } wrong[] = {{"ANEMONE_ACCEL_CHIP", "m7"},
                  {"ANEMONE_ACCEL_LENIENT", "yes"},
                  {"ANEMONE_NUMERICS", "x"},
+                 {"ANEMONE_WINOGRAD", "x"},
                  {"ANEMONE_THREADS", "65"}};
     static const struct {
         const char *name, *value;
     } right[] = {{"ANEMONE_ACCEL_CHIP", "t6000"},
                  {"ANEMONE_ACCEL_LENIENT", "1"},
                  {"ANEMONE_NUMERICS", "ieee"},
+                 {"ANEMONE_WINOGRAD", "off"},
                  {"ANEMONE_THREADS", "2"}};
 
     (void)state;

@@ -35,6 +35,7 @@ static void refuses_what_it_does_not_know(void **state)
 
     (void)state;
     refused("ANEMONE_NUMERICS", "exact", "ANEMONE_NUMERICS is \"exact\"; m1, ieee and m1-exact are known.");
+    refused("ANEMONE_WINOGRAD", "yes", "ANEMONE_WINOGRAD is \"yes\"; on and off are known.");
     refused("ANEMONE_THREADS", "two", "ANEMONE_THREADS is \"two\"; it is a number from 1 to 64.");
     refused("ANEMONE_THREADS", "-1", "it is a number from 1 to 64.");
     refused("ANEMONE_THREADS", "4 cores", "it is a number from 1 to 64.");
@@ -56,6 +57,7 @@ static void follows_the_environment(void **state)
 
     (void)state;
     setenv("ANEMONE_NUMERICS", "ieee", 1);
+    setenv("ANEMONE_WINOGRAD", "off", 1);
     setenv("ANEMONE_THREADS", "2", 1);
     setenv("ANEMONE_TRACE", folder_path("trace"), 1);
     assert_int_equal(ane_machine_default(NULL, &machine), 0);
@@ -135,6 +137,7 @@ int main(void)
     };
 
     unsetenv("ANEMONE_NUMERICS");
+    unsetenv("ANEMONE_WINOGRAD");
     unsetenv("ANEMONE_THREADS");
     unsetenv("ANEMONE_TRACE");
     return cmocka_run_group_tests_name("default_machine", tests, NULL, NULL);

@@ -634,6 +634,7 @@ static void bad_configurations_are_named(void **state)
         {.size = 3},
         {.size = sizeof(bad[0]), .chip = 9},
         {.size = sizeof(bad[0]), .numerics = 9},
+        {.size = sizeof(bad[0]), .winograd = 2},
         {.size = sizeof(bad[0]), .page_table = 9},
         {.size = sizeof(bad[0]), .engines = 2},
         {.size = sizeof(bad[0]), .firmware = 1, .dram_bytes = 1 << 20},

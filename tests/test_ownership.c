@@ -418,6 +418,7 @@ static void null_is_refused(void **state)
     assert_int_equal(ane_machine_counter(machine, NULL), 0);
     assert_int_equal(ane_machine_dram_alloc(machine, 1, NULL), -EINVAL);
     assert_int_equal(ane_numerics_named(NULL), -1);
+    assert_int_equal(ane_winograd_named(NULL), -1);
     assert_int_equal(ane_machine_call_at(machine, 0, NULL, NULL), -EINVAL);
     assert_int_equal(ane_machine_run(NULL, 0), -EPERM);
     says("NULL");

@@ -277,6 +277,8 @@ gives 2 run "$folder/add.mil" --repeat 2 --repeat 3
 says "--repeat is given twice."
 gives 2 run "$folder/add.mil" --numerics exact
 says "there is no numeric policy exact; m1, ieee and m1-exact are known"
+gives 2 run "$folder/add.mil" --winograd yes
+says "--winograd is yes; on and off are known"
 gives 2 run "$folder/add.mil" --json --output y=-
 says "--json and an output on stdout exclude each other"
 gives 1 run "$folder/absent.mil"
@@ -361,7 +363,7 @@ tensor_is "$folder/last.npy" e 8,32 4
 cmp "$folder/y.npy" "$folder/piped.npy" >"$folder/out" 2>&1
 result $? "an output on stdout gives the same bytes"
 gives 0 $add --input a="$folder/a.npy" --input b="$folder/b.npy" --output y="$folder/z.npy" --repeat 20 --json --numerics ieee \
-    --threads 2 --trace "$folder/trace.json"
+    --winograd off --threads 2 --trace "$folder/trace.json"
 json
 holds "set(d['latency_us']) == {'p10', 'p50', 'p90'} and d['repeat'] == 20"
 holds "all(value >= 0 for value in d['stages'].values()) and len(d['stages']) == 6"

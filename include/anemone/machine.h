@@ -50,6 +50,17 @@ enum ane_numerics {
 ANE_API int ane_numerics_named(const char *name);
 #define ANE_NUMERICS_NAMES "m1, ieee and m1-exact"
 
+/*
+ * Whether numerics m1 computes convolutions of 3x3 by Winograd's algorithm where that is faster. It rounds
+ * otherwise than the chain, within the bound of docs/numbers.md; results depend neither on the host nor on
+ * the number of threads. The other numerics never use it.
+ */
+enum ane_winograd { ANE_WINOGRAD_ON = 0, ANE_WINOGRAD_OFF = 1 };
+
+/* The setting of that name, one of ANE_WINOGRAD_NAMES; -1 for any other, and for NULL. Does not block. */
+ANE_API int ane_winograd_named(const char *name);
+#define ANE_WINOGRAD_NAMES "on and off"
+
 /* Forms of a page-table entry. docs/dart.md. */
 enum ane_page_table {
     /* the default: with firmware ANE_PAGE_TABLE_SEED; bare, the form that Linux's driver uses for the chip:
@@ -195,6 +206,7 @@ struct ane_machine_config {
      * firmware the driver refuses such a program when it is loaded, in either case.
      */
     uint32_t lenient;
+    uint32_t winograd; /* enum ane_winograd */
 };
 
 /*

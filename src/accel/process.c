@@ -94,6 +94,19 @@ static bool take_numerics(struct ane_machine_config *config)
     return true;
 }
 
+static bool take_winograd(struct ane_machine_config *config)
+{
+    const char *name = getenv("ANEMONE_WINOGRAD");
+    int setting = name && name[0] ? ane_winograd_named(name) : ANE_WINOGRAD_ON;
+
+    if (setting < 0) {
+        say("anemone: ANEMONE_WINOGRAD is \"%s\"; %s are known.", name, ANE_WINOGRAD_NAMES);
+        return false;
+    }
+    config->winograd = (uint32_t)setting;
+    return true;
+}
+
 static bool take_threads(struct ane_machine_config *config)
 {
     const char *word = getenv("ANEMONE_THREADS");
@@ -122,7 +135,7 @@ static struct acc_table *make_table(void)
     struct base_error error;
 
     if (!take_chip(&machine) || !take_lenient(&machine) || !take_numerics(&machine) ||
-        !take_threads(&machine))
+        !take_winograd(&machine) || !take_threads(&machine))
         return NULL;
     if (acc_device_create(&config, &device, &error)) {
         say("anemone: %s", error.text);

@@ -2,7 +2,7 @@
 /*
  * A device for the process itself: what the preloaded library answers with. The machine is made at the first
  * open of a node, with the environment's configuration (ANEMONE_ACCEL_CHIP, ANEMONE_ACCEL_LENIENT,
- * ANEMONE_NUMERICS and ANEMONE_THREADS; ANEMONE_TRACE is read where machines are made), and exists to the end
+ * ANEMONE_NUMERICS, ANEMONE_WINOGRAD and ANEMONE_THREADS; ANEMONE_TRACE is read where machines are made), and exists to the end
  * of the process. A forked child has no part in it: descriptors that it has inherited answer ENODEV, and the
  * first node that it opens itself gets a machine of its own.
  *

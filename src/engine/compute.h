@@ -18,6 +18,12 @@
 
 enum eng_path { ENG_PATH_FAST, ENG_PATH_REFERENCE };
 
+/*
+ * Whether the fast path of ENG_M1 uses Winograd's algorithm (ne_winograd.h), the exception to the rule above:
+ * never, where it is faster, or, for tests, for every task that has the form.
+ */
+enum eng_winograd { ENG_WINOGRAD_OFF, ENG_WINOGRAD_ON, ENG_WINOGRAD_ALWAYS };
+
 /* In rising order for each kind of processor. */
 enum eng_isa { ENG_ISA_PORTABLE, ENG_ISA_AVX2, ENG_ISA_AVX512, ENG_ISA_NEON = ENG_ISA_AVX2 };
 
@@ -42,6 +48,7 @@ void eng_scratch_free(struct eng_scratch *scratch);
 struct eng_compute {
     enum eng_policy policy;
     enum eng_path path;
+    enum eng_winograd winograd;
     struct eng_pool *pool; /* NULL: the calling thread alone */
     struct eng_scratch scratch;
     struct eng_scratch kernel; /* a kernel that cannot be read in place */

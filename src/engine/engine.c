@@ -44,6 +44,7 @@ int eng_create(const struct eng_config *config, struct dart *dart, struct soc_cl
     }
     e->compute.policy = config->policy;
     e->compute.path = config->path;
+    e->compute.winograd = config->winograd ? ENG_WINOGRAD_ON : ENG_WINOGRAD_OFF;
     status = eng_pool_create(config->threads ? config->threads : 1, &e->compute.pool);
     if (status) {
         base_fail(error, -status, "The engine's %u worker threads could not be started.", config->threads);

@@ -23,6 +23,7 @@ struct soc_trace;
 struct eng_config {
     enum eng_policy policy;
     enum eng_path path;
+    bool winograd;                    /* where it is faster */
     unsigned threads;                 /* 0 = 1 */
     uint64_t max_work;                /* 0 = ENG_MAX_WORK */
     unsigned line;                    /* interrupt line */

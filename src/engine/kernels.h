@@ -102,6 +102,48 @@ struct eng_mac {
     float ceiling;      /* kernels that do not scale: a partial sum that reaches it becomes infinite */
 };
 
+/*
+ * Winograd's F(2x2, 3x3): a tile is 4x4 inputs and 2x2 outputs. Inputs, weights and sums have 16 transform
+ * elements, each in a plane of its own: [input channel][tile], [input channel][output channel of a group],
+ * [output channel][tile]. The tiles of a block are numbered row by row. Inputs and weights are finite, and
+ * their denormals are 0. Distances are in floats, those of fp16 rows in bytes.
+ */
+#define ENG_WINOGRAD_GROUP 16u /* output channels in a plane of weights, a multiple of every `lanes` */
+#define ENG_WINOGRAD_TILES 64u /* maximum number of tiles in a row of a block, a multiple too */
+
+/* One channel of a block's input. */
+struct eng_winograd_input {
+    const uint8_t *fp16;
+    size_t stride;
+    uint32_t above, lines; /* rows of zeros before the input's rows, input rows; then zeros again */
+    uint32_t before, n;    /* the same along W */
+    bool relu;
+    uint32_t columns, rows; /* tiles */
+    float *to;
+    size_t plane;
+};
+
+/* The products of a block for a group of output channels. */
+struct eng_winograd_products {
+    const float *u, *v; /* weights, inputs */
+    float *m;           /* sums */
+    size_t u_plane, v_plane, m_plane;
+    size_t v_stride, m_stride; /* of rows; those of m have room for whole vectors */
+    uint32_t tiles;
+    uint32_t channels;
+    uint32_t outputs; /* at most ENG_WINOGRAD_GROUP; the others may be written too */
+};
+
+/* One channel of a block's output. Reads whole vectors of sums. */
+struct eng_winograd_output {
+    const float *m;
+    size_t plane;
+    uint32_t columns, rows; /* elements, not tiles */
+    uint8_t *fp16;
+    size_t stride;
+    const struct eng_finish *finish;
+};
+
 struct eng_kernels {
     unsigned lanes;      /* floats in a vector: 4, 8 or 16 */
     unsigned panel;      /* maximum number of output channels in mac_columns, a power of two */
@@ -161,6 +203,23 @@ struct eng_kernels {
      * are `tap` floats apart.
      */
     void (*fold_columns)(float *acc, const float *in, size_t tap, uint32_t taps, size_t n, bool product);
+
+    /*
+     * The largest magnitude in rows of n fp16 values, `stride` bytes apart, as bits: 0x7c00 is infinity, and
+     * a NaN is above it.
+     */
+    uint32_t (*largest)(const uint8_t *fp16, size_t stride, size_t rows, size_t n);
+    /* Of n columns of fp16 values, rows `stride` bytes apart: sums of magnitudes, in the order of rows. */
+    void (*magnitude_sums)(const uint8_t *from, size_t stride, size_t rows, size_t n, float *sums,
+                           const struct eng_load *load);
+    /*
+     * Transforms the weights of a group: for each channel 9 rows of ENG_WINOGRAD_GROUP fp16 values, `stride`
+     * bytes apart.
+     */
+    void (*winograd_weights)(const uint8_t *from, size_t stride, float *to, size_t plane, size_t channels);
+    void (*winograd_input)(const struct eng_winograd_input *in);
+    void (*winograd_products)(const struct eng_winograd_products *products);
+    void (*winograd_output)(const struct eng_winograd_output *out);
 };
 
 #define ENG_SCALE_INPUT  0x1p112f

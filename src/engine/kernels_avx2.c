@@ -21,6 +21,11 @@
 #define PIXELS       2
 #define SCALED       1
 
+/* Output channels and vectors of tiles in the registers of winograd_products. */
+#define WINOGRAD_PANEL   4
+#define WINOGRAD_COLUMNS 3
+#define WINOGRAD_FEW     2 /* tiles that are not worth a vector of them */
+
 typedef __m256 vec;
 
 /* All ones in the first n lanes. */
@@ -74,6 +79,61 @@ INLINE vec vec_mac(vec sum, vec x, vec weight, vec ceiling)
 INLINE vec vec_add_exact(vec a, vec x, vec y)
 {
     return _mm256_fmadd_ps(x, y, a);
+}
+
+INLINE vec vec_sub(vec a, vec b)
+{
+    return _mm256_sub_ps(a, b);
+}
+
+INLINE vec vec_fma(vec sum, vec x, vec weight)
+{
+    return _mm256_fmadd_ps(x, weight, sum);
+}
+
+/* The middle quarters of a vector change places. */
+INLINE vec vec_cross(vec v)
+{
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(v), 0xd8));
+}
+
+/* 2 * LANES floats: those at even places and those at odd ones. */
+INLINE void vec_unzip(const float *from, vec *even, vec *odd)
+{
+    vec a = vec_load(from), b = vec_load(from + LANES);
+
+    *even = vec_cross(_mm256_shuffle_ps(a, b, 0x88));
+    *odd = vec_cross(_mm256_shuffle_ps(a, b, 0xdd));
+}
+
+/* The way back. */
+INLINE void vec_zip(vec even, vec odd, vec *first_half, vec *second_half)
+{
+    vec a = vec_cross(even), b = vec_cross(odd);
+
+    *first_half = _mm256_unpacklo_ps(a, b);
+    *second_half = _mm256_unpackhi_ps(a, b);
+}
+
+/* Of 2 * LANES fp16 values, lane by lane: the larger magnitude, as bits. */
+INLINE vec vec_largest_fp16(vec most, const uint8_t *fp16)
+{
+    __m256i bits = _mm256_and_si256(_mm256_loadu_si256((const void *)fp16), _mm256_set1_epi16(0x7fff));
+
+    return _mm256_castsi256_ps(_mm256_max_epu16(_mm256_castps_si256(most), bits));
+}
+
+INLINE vec vec_largest_fp16_part(vec most, const uint8_t *fp16, size_t n)
+{
+    uint8_t part[4 * LANES] = {0};
+
+    __builtin_memcpy(part, fp16, 2 * n);
+    return vec_largest_fp16(most, part);
+}
+
+INLINE void vec_store_bits(uint16_t *to, vec v)
+{
+    _mm256_storeu_si256((void *)to, _mm256_castps_si256(v));
 }
 
 /* The instruction gives the second operand when either is a NaN, and when both are zeros. */

@@ -21,6 +21,11 @@
 #define PIXELS       4
 #define SCALED       1
 
+/* Output channels and vectors of tiles in the registers of winograd_products. */
+#define WINOGRAD_PANEL   8
+#define WINOGRAD_COLUMNS 3
+#define WINOGRAD_FEW     4 /* tiles that are not worth a vector of them */
+
 typedef __m512 vec;
 
 INLINE __mmask16 first(size_t n)
@@ -73,6 +78,56 @@ INLINE vec vec_mac(vec sum, vec x, vec weight, vec ceiling)
 INLINE vec vec_add_exact(vec a, vec x, vec y)
 {
     return _mm512_fmadd_ps(x, y, a);
+}
+
+INLINE vec vec_sub(vec a, vec b)
+{
+    return _mm512_sub_ps(a, b);
+}
+
+INLINE vec vec_fma(vec sum, vec x, vec weight)
+{
+    return _mm512_fmadd_ps(x, weight, sum);
+}
+
+/* 2 * LANES floats: those at even places and those at odd ones. */
+INLINE void vec_unzip(const float *from, vec *even, vec *odd)
+{
+    __m512i at = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    vec a = vec_load(from), b = vec_load(from + LANES);
+
+    *even = _mm512_permutex2var_ps(a, at, b);
+    *odd = _mm512_permutex2var_ps(a, _mm512_add_epi32(at, _mm512_set1_epi32(1)), b);
+}
+
+/* The way back. */
+INLINE void vec_zip(vec even, vec odd, vec *first_half, vec *second_half)
+{
+    __m512i at = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+
+    *first_half = _mm512_permutex2var_ps(even, at, odd);
+    *second_half = _mm512_permutex2var_ps(even, _mm512_add_epi32(at, _mm512_set1_epi32(8)), odd);
+}
+
+/* Of 2 * LANES fp16 values, lane by lane: the larger magnitude, as bits. */
+INLINE vec vec_largest_fp16(vec most, const uint8_t *fp16)
+{
+    __m512i bits = _mm512_and_si512(_mm512_loadu_si512(fp16), _mm512_set1_epi16(0x7fff));
+
+    return _mm512_castsi512_ps(_mm512_max_epu16(_mm512_castps_si512(most), bits));
+}
+
+INLINE vec vec_largest_fp16_part(vec most, const uint8_t *fp16, size_t n)
+{
+    __m512i bits = _mm512_maskz_loadu_epi16((__mmask32)((1ull << n) - 1), fp16);
+
+    bits = _mm512_and_si512(bits, _mm512_set1_epi16(0x7fff));
+    return _mm512_castsi512_ps(_mm512_max_epu16(_mm512_castps_si512(most), bits));
+}
+
+INLINE void vec_store_bits(uint16_t *to, vec v)
+{
+    _mm512_storeu_si512(to, _mm512_castps_si512(v));
 }
 
 /* The instruction gives the second operand when either is a NaN, and when both are zeros. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inner loops, for one instruction set. The including file has defined the vector type and its functions,
- * TARGET, INLINE, KERNELS, LANES, PANEL, COLUMNS, WIDE_VECTORS, PIXELS and SCALED; this file ends with the
+ * TARGET, INLINE, KERNELS, LANES, PANEL, COLUMNS, WIDE_VECTORS, PIXELS, SCALED, WINOGRAD_PANEL, WINOGRAD_COLUMNS and WINOGRAD_FEW; this file ends with the
  * table of the set. It is included once per instruction set and so has no guard.
  */
 
@@ -96,6 +96,7 @@ TARGET static bool all_finite(const float *floats, size_t n)
 #include "engine/kernels_table.h"
 #include "engine/kernels_finish.h"
 #include "engine/kernels_mac.h"
+#include "engine/kernels_winograd.h"
 
 const struct eng_kernels KERNELS = {
     .lanes = LANES,
@@ -119,4 +120,10 @@ const struct eng_kernels KERNELS = {
     .mac_columns = mac_columns,
     .mac_channels = mac_channels,
     .fold_columns = fold_columns,
+    .largest = largest,
+    .magnitude_sums = magnitude_sums,
+    .winograd_weights = winograd_weights,
+    .winograd_input = winograd_input,
+    .winograd_products = winograd_products,
+    .winograd_output = winograd_output,
 };

@@ -21,6 +21,11 @@
 #define PIXELS       4
 #define SCALED       1
 
+/* Output channels and vectors of tiles in the registers of winograd_products. */
+#define WINOGRAD_PANEL   8
+#define WINOGRAD_COLUMNS 3
+#define WINOGRAD_FEW     2 /* tiles that are not worth a vector of them */
+
 typedef float32x4_t vec;
 
 INLINE vec vec_set(float value)
@@ -74,6 +79,53 @@ INLINE vec vec_mac(vec sum, vec x, vec weight, vec ceiling)
 INLINE vec vec_add_exact(vec a, vec x, vec y)
 {
     return vfmaq_f32(a, x, y);
+}
+
+INLINE vec vec_sub(vec a, vec b)
+{
+    return vsubq_f32(a, b);
+}
+
+INLINE vec vec_fma(vec sum, vec x, vec weight)
+{
+    return vfmaq_f32(sum, x, weight);
+}
+
+/* 2 * LANES floats: those at even places and those at odd ones. */
+INLINE void vec_unzip(const float *from, vec *even, vec *odd)
+{
+    vec a = vec_load(from), b = vec_load(from + LANES);
+
+    *even = vuzp1q_f32(a, b);
+    *odd = vuzp2q_f32(a, b);
+}
+
+/* The way back. */
+INLINE void vec_zip(vec even, vec odd, vec *first_half, vec *second_half)
+{
+    *first_half = vzip1q_f32(even, odd);
+    *second_half = vzip2q_f32(even, odd);
+}
+
+/* Of 2 * LANES fp16 values, lane by lane: the larger magnitude, as bits. */
+INLINE vec vec_largest_fp16(vec most, const uint8_t *fp16)
+{
+    uint16x8_t bits = vandq_u16(vreinterpretq_u16_u8(vld1q_u8(fp16)), vdupq_n_u16(0x7fff));
+
+    return vreinterpretq_f32_u16(vmaxq_u16(vreinterpretq_u16_f32(most), bits));
+}
+
+INLINE vec vec_largest_fp16_part(vec most, const uint8_t *fp16, size_t n)
+{
+    uint8_t part[4 * LANES] = {0};
+
+    memcpy(part, fp16, 2 * n);
+    return vec_largest_fp16(most, part);
+}
+
+INLINE void vec_store_bits(uint16_t *to, vec v)
+{
+    vst1q_u16(to, vreinterpretq_u16_f32(v));
 }
 
 INLINE vec vec_max(vec a, vec b)

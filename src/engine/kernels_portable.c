@@ -23,6 +23,11 @@
 #define PIXELS       2
 #define SCALED       0
 
+/* Output channels and vectors of tiles in the registers of winograd_products. */
+#define WINOGRAD_PANEL   4
+#define WINOGRAD_COLUMNS 2
+#define WINOGRAD_FEW     2 /* tiles that are not worth a vector of them */
+
 typedef float vec __attribute__((vector_size(16)));
 typedef int32_t mask __attribute__((vector_size(16)));
 
@@ -97,6 +102,61 @@ INLINE vec vec_mac(vec sum, vec x, vec weight, vec ceiling)
 INLINE vec vec_add_exact(vec a, vec x, vec y)
 {
     return a + x * y;
+}
+
+INLINE vec vec_sub(vec a, vec b)
+{
+    return a - b;
+}
+
+/* Rounded once: these products may have 48 bits. */
+INLINE vec vec_fma(vec sum, vec x, vec weight)
+{
+    for (unsigned i = 0; i < LANES; i++)
+        sum[i] = fmaf(x[i], weight[i], sum[i]);
+    return sum;
+}
+
+/* 2 * LANES floats: those at even places and those at odd ones. */
+INLINE void vec_unzip(const float *from, vec *even, vec *odd)
+{
+    *even = (vec){from[0], from[2], from[4], from[6]};
+    *odd = (vec){from[1], from[3], from[5], from[7]};
+}
+
+/* The way back. */
+INLINE void vec_zip(vec even, vec odd, vec *first_half, vec *second_half)
+{
+    *first_half = (vec){even[0], odd[0], even[1], odd[1]};
+    *second_half = (vec){even[2], odd[2], even[3], odd[3]};
+}
+
+/* Of 2 * LANES fp16 values, lane by lane: the larger magnitude, as bits. */
+INLINE vec vec_largest_fp16(vec most, const uint8_t *fp16)
+{
+    uint16_t lane[2 * LANES], bits[2 * LANES];
+
+    memcpy(lane, &most, sizeof(lane));
+    memcpy(bits, fp16, sizeof(bits));
+    for (unsigned i = 0; i < 2 * LANES; i++) {
+        bits[i] &= ENG_HALF_MAGNITUDE;
+        lane[i] = bits[i] > lane[i] ? bits[i] : lane[i];
+    }
+    memcpy(&most, lane, sizeof(most));
+    return most;
+}
+
+INLINE vec vec_largest_fp16_part(vec most, const uint8_t *fp16, size_t n)
+{
+    uint8_t part[4 * LANES] = {0};
+
+    memcpy(part, fp16, 2 * n);
+    return vec_largest_fp16(most, part);
+}
+
+INLINE void vec_store_bits(uint16_t *to, vec v)
+{
+    memcpy(to, &v, sizeof(v));
 }
 
 INLINE vec vec_max(vec a, vec b)

@@ -4,19 +4,13 @@
  * table.c, on all lanes; a lane also computes the branches that it does not need, and does not select them.
  */
 
-INLINE vec vec_sub(vec a, vec b)
+INLINE vec table_between(const struct eng_table *t, vec x)
 {
-    return vec_add_exact(a, b, vec_set(-1));
-}
-
-/* A table ready for a loop: a copy, so that no store changes it, and its knots where lanes find them. */
-struct table {
-    struct eng_table of;
-    float step[ENG_TABLE_KNOTS]; /* from each knot to the next; the last has none, and takes itself */
-    float place;                 /* of the first knot, in knots */
-    float above, below; /* between these two, without them, a plain table has neither tail nor clamp */
-    vec_knots knot, steps;
-};
+    vec last = vec_set(ENG_TABLE_KNOTS - 1);
+    vec at = vec_mul(x, vec_set(t->scale)), whole = vec_floor(at);
+    vec knot = vec_min(vec_max(vec_sub(whole, vec_set(t->first * t->scale)), vec_set(0)), last);
+    vec y0 = vec_gather(t->knot, knot);
+    vec y1 = vec_gather(t->knot, vec_min(vec_add(knot, vec_set(1)), last));
 
 INLINE void table_open(struct table *t, const struct eng_table *table)
 {

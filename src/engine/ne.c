@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "engine/finish.h"
+#include "engine/ne_winograd.h"
 
 static enum eng_kind kind_of(const struct pr_task *task)
 {
@@ -71,20 +72,42 @@ static int run_group(const struct eng_ne *ne, enum eng_path path)
         return eng_ne_reference(ne, in_order ? NULL : ne->pool);
     if (path == ENG_PATH_REFERENCE || in_order)
         return eng_ne_reference(ne, NULL);
+    if (ne->winograd)
+        return eng_ne_winograd(ne);
     if (ne->task->ne.mode == PR_NE_MAC && !ne->task->ne.unicast && ne->task->ne.ox == 1)
         return eng_ne_mac_fast(ne);
     return eng_ne_columns(ne);
 }
 
-/* All groups need the same working memory, so that only the first one can fail for lack of it. */
+static void open_group(struct eng_ne *ne, const struct eng_operands *operands, uint32_t group)
+{
+    ne->operands.src[0] = eng_view_group(&operands->src[0], group);
+    ne->operands.dst = eng_view_group(&operands->dst, group);
+    ne->group = pr_kernel_groups(ne->task) == 1 ? 0 : group;
+}
+
+static bool groups_fit_winograd(struct eng_ne *ne, const struct eng_operands *operands)
+{
+    for (uint32_t g = 0; g < operands->dst.extent[PR_AXIS_G]; g++) {
+        open_group(ne, operands, g);
+        if (!eng_winograd_fits(ne))
+            return false;
+    }
+    return true;
+}
+
+/*
+ * All groups are computed by the same path and need the same working memory, so that only the first one can
+ * fail for lack of it.
+ */
 static int run_groups(struct eng_ne *ne, const struct eng_operands *operands, enum eng_path path)
 {
     int error = 0;
 
+    if (ne->winograd && (path == ENG_PATH_REFERENCE || !groups_fit_winograd(ne, operands)))
+        ne->winograd = ENG_WINOGRAD_OFF;
     for (uint32_t g = 0; g < operands->dst.extent[PR_AXIS_G] && !error; g++) {
-        ne->operands.src[0] = eng_view_group(&operands->src[0], g);
-        ne->operands.dst = eng_view_group(&operands->dst, g);
-        ne->group = pr_kernel_groups(ne->task) == 1 ? 0 : g;
+        open_group(ne, operands, g);
         error = run_group(ne, path);
     }
     return error;
@@ -117,6 +140,7 @@ int eng_ne_compute(struct eng_compute *compute, const struct pr_task *task,
         .weights = weights,
         .rules = rules,
         .exact = compute->policy == ENG_M1_EXACT && kind == ENG_KIND_NE_MAC,
+        .winograd = compute->policy == ENG_M1 ? compute->winograd : ENG_WINOGRAD_OFF,
         .scratch = &compute->scratch,
         .pool = eng_compute_pool(compute, operands),
         /*

@@ -37,7 +37,8 @@ struct eng_ne {
     const struct eng_weights *weights;
     uint32_t group; /* of the kernel */
     const struct eng_rules *rules;
-    bool exact; /* sums are made as exact.h says */
+    bool exact;                 /* sums are made as exact.h says */
+    enum eng_winograd winograd; /* ENG_WINOGRAD_OFF: the group is computed without it */
     struct eng_scratch *scratch;
     struct eng_pool *pool;
     struct eng_finish finish;

@@ -41,6 +41,16 @@ int ane_numerics_named(const char *name)
     return -1;
 }
 
+int ane_winograd_named(const char *name)
+{
+    static const char *const names[] = {[ANE_WINOGRAD_ON] = "on", [ANE_WINOGRAD_OFF] = "off"};
+
+    for (unsigned i = 0; name && i < BASE_COUNT_OF(names); i++)
+        if (!strcmp(name, names[i]))
+            return (int)i;
+    return -1;
+}
+
 /* The firmware's driver writes the seeds' form; Linux's writes that of the chip. */
 static uint32_t form_of_chip(const struct ane_machine_config *config)
 {
@@ -96,6 +106,8 @@ int mach_config_take(const struct ane_machine_config *from, struct ane_machine_c
         return base_fail(error, EINVAL, "Internal build is %u; 0 or 1 are known.", config->internal_build);
     if (config->lenient > 1)
         return base_fail(error, EINVAL, "Lenient is %u; 0 or 1 are known.", config->lenient);
+    if (config->winograd > ANE_WINOGRAD_OFF)
+        return base_fail(error, EINVAL, "Winograd is %u; on is 0 and off is 1.", config->winograd);
     if (config->timing > ANE_TIMING_M1)
         return base_fail(error, EINVAL, "Timing %u is unknown; none is 0 and m1 is 1.", config->timing);
     if (config->clock > ANE_CLOCK_CLOSED)

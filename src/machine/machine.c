@@ -256,6 +256,7 @@ static int make_silicon(struct ane_machine *m, const struct ane_machine_config *
     struct eng_config engine = {
         .policy = (enum eng_policy)config->numerics,
         .path = config->reference ? ENG_PATH_REFERENCE : ENG_PATH_FAST,
+        .winograd = config->winograd == ANE_WINOGRAD_ON,
         .threads = config->threads,
         .max_work = config->max_work,
         .line = MACH_LINE_ENGINE,

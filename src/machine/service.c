@@ -100,7 +100,8 @@ static int environment_config(struct ane_machine_config *config)
 {
     const char *numerics = getenv("ANEMONE_NUMERICS"), *threads = getenv("ANEMONE_THREADS"),
                *scatter = getenv("ANEMONE_SCATTER"), *core = getenv("ANEMONE_CORE"),
-               *firmware = getenv("ANEMONE_FIRMWARE"), *timing = getenv("ANEMONE_TIMING");
+               *firmware = getenv("ANEMONE_FIRMWARE"), *timing = getenv("ANEMONE_TIMING"),
+               *winograd = getenv("ANEMONE_WINOGRAD");
     char *end;
 
     *config = (struct ane_machine_config){.size = sizeof(*config), .firmware = 1};
@@ -111,6 +112,14 @@ static int environment_config(struct ane_machine_config *config)
             return base_fail(mach_error(), EINVAL, "ANEMONE_NUMERICS is \"%s\"; %s are known.", numerics,
                              ANE_NUMERICS_NAMES);
         config->numerics = (uint32_t)policy;
+    }
+    if (winograd && winograd[0]) {
+        int named = ane_winograd_named(winograd);
+
+        if (named < 0)
+            return base_fail(mach_error(), EINVAL, "ANEMONE_WINOGRAD is \"%s\"; %s are known.", winograd,
+                             ANE_WINOGRAD_NAMES);
+        config->winograd = (uint32_t)named;
     }
     if (core && core[0]) {
         int named = ane_core_named(core);

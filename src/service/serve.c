@@ -159,6 +159,7 @@ static int start_machine(struct server *server, const struct svc_options *option
     struct ane_machine_config config = {.size = sizeof(config),
                                         .firmware = 1,
                                         .numerics = options->numerics,
+                                        .winograd = options->winograd,
                                         .timing = options->timing,
                                         .threads = options->threads,
                                         .dump_folder = options->dumps};

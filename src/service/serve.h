@@ -17,6 +17,7 @@ struct svc_options {
     const char *policy;     /* NULL: the two folders of service/policy.h */
     const char *dumps;      /* a folder for dumps of the firmware; NULL: as ane_machine_config says */
     uint32_t numerics;      /* enum ane_numerics */
+    uint32_t winograd;      /* enum ane_winograd */
     uint32_t timing;        /* enum ane_timing */
     uint32_t threads;       /* of the engine; 0: 1 */
     uint64_t memory;        /* bytes of idle programs that stay wired */

@@ -22,8 +22,8 @@
 #include "trace/file.h"
 
 const char tool_accel_help[] =
-    "anemone accel [--chip t8103|t6000] [--numerics m1|m1-exact|ieee] [--threads N] [--lenient]\n"
-    "              [--trace FILE] -- PROGRAM [ARGS]\n"
+    "anemone accel [--chip t8103|t6000] [--numerics m1|m1-exact|ieee] [--winograd on|off]\n"
+    "              [--threads N] [--lenient] [--trace FILE] -- PROGRAM [ARGS]\n"
     "anemone accel --where\n\n"
     "Runs a program that uses the engine through its Linux driver, as it is: the program sees\n"
     "/dev/accel/accel0 and /dev/dri/renderD129, and its calls are answered by a machine in this process.\n"
@@ -40,13 +40,14 @@ const char tool_accel_help[] =
     "hidden from the program.\n\n"
     "  --chip BOARD        t8103 (default): M1; t6000: M1 Pro and Max\n"
     "  --numerics POLICY   as for `anemone run`; m1\n"
+    "  --winograd SETTING  as for `anemone run`; on\n"
     "  --threads N         worker threads of the engine, 1 to 64\n"
     "  --lenient           what no public source explains in a descriptor is ignored instead of refused\n"
     "  --trace FILE        as for `anemone run`\n\n"
     "Where the kernel or a container refuses this, a message says why. --where prints the path of a library\n"
     "that does the same inside the program, without the kernel's help, also under a debugger; for programs\n"
     "that are not static, and not for a node that a child inherits (ANEMONE_ACCEL_CHIP, ANEMONE_NUMERICS,\n"
-    "ANEMONE_ACCEL_LENIENT, ANEMONE_THREADS and ANEMONE_TRACE take the place of the options):\n\n"
+    "ANEMONE_WINOGRAD, ANEMONE_ACCEL_LENIENT, ANEMONE_THREADS and ANEMONE_TRACE take the place of the options):\n\n"
     "  LD_PRELOAD=$(anemone accel --where) ./program its arguments\n\n"
     "Exit status: the program's; 128 and the signal's number when one killed it; 127 when it is not found,\n"
     "126 when it cannot be executed; 1 when it was not run for another reason, 2 for wrong usage.\n"
@@ -67,10 +68,11 @@ struct accel {
 };
 
 static bool take_machine(struct ane_machine_config *config, const char *chip, const char *numerics,
-                         const char *threads)
+                         const char *winograd, const char *threads)
 {
     const struct pr_board *board = chip ? pr_board_find(chip) : NULL;
     int policy = numerics ? ane_numerics_named(numerics) : ANE_NUMERICS_M1;
+    int setting = winograd ? ane_winograd_named(winograd) : ANE_WINOGRAD_ON;
 
     if (chip && !board) {
         tool_say("there is no board %s; t6000 and t8103 are known.", chip);
@@ -80,23 +82,25 @@ static bool take_machine(struct ane_machine_config *config, const char *chip, co
         tool_say("there is no numeric policy %s; %s are known.", numerics, ANE_NUMERICS_NAMES);
         return false;
     }
+    if (setting < 0) {
+        tool_say("--winograd is %s; %s are known.", winograd, ANE_WINOGRAD_NAMES);
+        return false;
+    }
     config->chip = board ? (uint32_t)(board - pr_board_table) : ANE_CHIP_T8103;
     config->numerics = (uint32_t)policy;
+    config->winograd = (uint32_t)setting;
     return !threads || tool_number("--threads", threads, 1, ANE_THREADS_MAX, &config->threads);
 }
 
 /* Options are before `--`, and the program after it. */
 static bool take_words(struct accel *accel, int argc, char **argv)
 {
-    const char *chip = NULL, *numerics = NULL, *threads = NULL;
+    const char *chip = NULL, *numerics = NULL, *winograd = NULL, *threads = NULL;
     bool lenient = false, where = false;
-    const struct tool_option options[] = {{"chip", NULL, &chip},
-                                          {"numerics", NULL, &numerics},
-                                          {"threads", NULL, &threads},
-                                          {"lenient", &lenient, NULL},
-                                          {"trace", NULL, &accel->trace_path},
-                                          {"where", &where, NULL},
-                                          {0}};
+    const struct tool_option options[] = {{"chip", NULL, &chip},         {"numerics", NULL, &numerics},
+                                          {"winograd", NULL, &winograd}, {"threads", NULL, &threads},
+                                          {"lenient", &lenient, NULL},   {"trace", NULL, &accel->trace_path},
+                                          {"where", &where, NULL},       {0}};
     const char *words[WORDS_MAX];
     int own = 0;
     unsigned count;
@@ -115,7 +119,7 @@ static bool take_words(struct accel *accel, int argc, char **argv)
     }
     accel->program = argv + own + 1;
     accel->config.lenient = lenient;
-    return take_machine(&accel->config, chip, numerics, threads);
+    return take_machine(&accel->config, chip, numerics, winograd, threads);
 }
 
 /* The status is 0 when no process was there to execute the program. */

@@ -29,8 +29,8 @@ const char tool_run_help[] =
     "anemone run MODEL --image PICTURE [--labels FILE] [--top N] ...\n"
     "            [--shape NAME=1,3,224,224] [--bind NAME=FILE.npy] [--allow-fallback]\n"
     "            [--weights fp16|int8|palette4|sparse]\n"
-    "            [--repeat N] [--numerics m1|m1-exact|ieee] [--threads N] [--core native|emulated]\n"
-    "            [--firmware FILE] [--timing m1|none] [--trace FILE] [--json]\n\n"
+    "            [--repeat N] [--numerics m1|m1-exact|ieee] [--winograd on|off] [--threads N]\n"
+    "            [--core native|emulated] [--firmware FILE] [--timing m1|none] [--trace FILE] [--json]\n\n"
     "Runs a model, writes its outputs, and shows what a classifier says. MODEL is a .mil or .onnx file, a\n"
     "bundle or a compiled program (.hwx or .anec, whose ports are x0, x1, ... and y0, y1, ...). Tensors are\n"
     ".npy files of fp16, fp32, uint8, int8 or bool, in C order, of the port's shape (with or without its\n"
@@ -54,6 +54,8 @@ const char tool_run_help[] =
     "                      warm ones after it, apart; the outputs are those of the last\n"
     "  --numerics POLICY   m1 (default): the engine's edges; ieee: without them; m1-exact: with the\n"
     "                      engine's accumulator too, slow\n"
+    "  --winograd SETTING  on (default): m1 computes convolutions of 3x3 by Winograd's algorithm where that\n"
+    "                      is faster; off: always by the chain\n"
     "  --threads N         worker threads of the engine, 1 to 64; results do not depend on it\n"
     "  --core CORE         native (default): the firmware as it was compiled into the library; emulated:\n"
     "                      its image, executed on an emulated AArch64 core, slower\n"
@@ -64,8 +66,8 @@ const char tool_run_help[] =
     "                      read by `anemone trace`\n"
     "  --json              what happened, with compile_ms, load_ms, first_dispatch_us, latency_us (of the\n"
     "                      warm dispatches; of the only one without --repeat), stages, m1_estimate_us\n\n"
-    "ANEMONE_NUMERICS, ANEMONE_THREADS, ANEMONE_CORE, ANEMONE_FIRMWARE, ANEMONE_TIMING and\n"
-    "ANEMONE_TRACE are used for options that are not given.\n\n"
+    "ANEMONE_NUMERICS, ANEMONE_WINOGRAD, ANEMONE_THREADS, ANEMONE_CORE, ANEMONE_FIRMWARE, ANEMONE_TIMING\n"
+    "and ANEMONE_TRACE are used for options that are not given.\n\n"
     "Where a service runs (anemone serve) the model runs there, and options about the machine are refused;\n"
     "ANEMONE_SERVICE=none in the environment gives the run a machine of its own.\n\n"
     "  anemone run net.mil --input x=in.npy --output y=out.npy --repeat 100 --json\n"
@@ -184,6 +186,19 @@ static bool take_numerics(const struct setting *setting, struct run *run)
     return true;
 }
 
+static bool take_winograd(const struct setting *setting, struct run *run)
+{
+    const char *value = setting_value(setting);
+    int winograd = value ? ane_winograd_named(value) : ANE_WINOGRAD_ON;
+
+    if (winograd < 0) {
+        tool_say("%s is %s; %s are known.", setting_name(setting), value, ANE_WINOGRAD_NAMES);
+        return false;
+    }
+    run->config.winograd = (uint32_t)winograd;
+    return true;
+}
+
 static bool take_core(const struct setting *setting, struct run *run)
 {
     const char *value = setting_value(setting);
@@ -250,10 +265,12 @@ static bool take_ranking(struct run *run, const struct tool_image_words *image, 
 static bool take_words(struct run *run, int argc, char **argv, const char **model, const char **trace)
 {
     struct setting numerics = {"--numerics", "ANEMONE_NUMERICS", NULL},
+                   winograd = {"--winograd", "ANEMONE_WINOGRAD", NULL},
                    threads = {"--threads", "ANEMONE_THREADS", NULL}, core = {"--core", "ANEMONE_CORE", NULL},
                    firmware = {"--firmware", "ANEMONE_FIRMWARE", NULL},
                    timing = {"--timing", "ANEMONE_TIMING", NULL}, traced = {"--trace", "ANEMONE_TRACE", NULL};
-    const struct setting *const own[] = {&numerics, &threads, &core, &firmware, &timing, &traced, NULL};
+    const struct setting *const own[] = {&numerics, &winograd, &threads, &core,
+                                         &firmware, &timing,   &traced,  NULL};
     struct tool_image_words image = {0};
     const char *repeat = NULL, *labels = NULL, *top = NULL, *weights = NULL;
     const struct tool_option options[] = {{"json", &run->as_json, NULL},
@@ -269,6 +286,7 @@ static bool take_words(struct run *run, int argc, char **argv, const char **mode
                                           {"top", NULL, &top},
                                           {"repeat", NULL, &repeat},
                                           {"numerics", NULL, &numerics.given},
+                                          {"winograd", NULL, &winograd.given},
                                           {"threads", NULL, &threads.given},
                                           {"core", NULL, &core.given},
                                           {"firmware", NULL, &firmware.given},
@@ -291,8 +309,9 @@ static bool take_words(struct run *run, int argc, char **argv, const char **mode
     run->own_option = run->fallback ? "--allow-fallback" : first_given(own);
     *trace = setting_value(&traced);
     run->config.firmware_image = setting_value(&firmware);
-    return take_numerics(&numerics, run) && take_core(&core, run) && take_timing(&timing, run) &&
-           check_stdout(run) && take_threads(&threads, run) && take_ranking(run, &image, labels, top) &&
+    return take_numerics(&numerics, run) && take_winograd(&winograd, run) && take_core(&core, run) &&
+           take_timing(&timing, run) && check_stdout(run) && take_threads(&threads, run) &&
+           take_ranking(run, &image, labels, top) &&
            (!repeat || tool_number("--repeat", repeat, 1, TOOL_REPEAT_MAX, &run->repeat));
 }
 

@@ -11,7 +11,8 @@
 
 const char tool_serve_help[] =
     "anemone serve [--socket PATH] [--state DIR] [--policy DIR] [--memory BYTES]\n"
-    "              [--numerics m1|m1-exact|ieee] [--timing m1|none] [--threads N]\n\n"
+    "              [--numerics m1|m1-exact|ieee] [--winograd on|off] [--timing m1|none]\n"
+    "              [--threads N]\n\n"
     "Serves one machine to many processes: it owns the neural engine and plays the kernel for every\n"
     "process that connects, and starts the broker, which compiles and loads models for them. Programs of\n"
     "e5rt.h need no change: they use the service when its socket answers. ANEMONE_SERVICE=PATH names\n"
@@ -29,6 +30,7 @@ const char tool_serve_help[] =
     "  --memory BYTES      idle programs above this are unwired until they are used again; K, M and G\n"
     "                      are 2^10, 2^20 and 2^30 (default 2G)\n"
     "  --numerics POLICY   as for `anemone run`; m1\n"
+    "  --winograd SETTING  as for `anemone run`; on\n"
     "  --timing TIMING     as for `anemone run`; none\n"
     "  --threads N         worker threads of the engine, 1 to 64\n\n"
     "  anemone serve &                       then, in the same or another terminal:\n"
@@ -57,8 +59,10 @@ static bool read_size(const char *word, uint64_t *bytes)
     return true;
 }
 
-static bool read_names(const char *numerics, const char *timing, struct svc_options *options)
+static bool read_names(const char *numerics, const char *winograd, const char *timing,
+                       struct svc_options *options)
 {
+    int setting = winograd ? ane_winograd_named(winograd) : ANE_WINOGRAD_ON;
     int policy = numerics ? ane_numerics_named(numerics) : ANE_NUMERICS_M1;
     int named = timing ? ane_timing_named(timing) : ANE_TIMING_NONE;
 
@@ -66,20 +70,24 @@ static bool read_names(const char *numerics, const char *timing, struct svc_opti
         tool_say("--numerics is '%s'; %s are known.", numerics, ANE_NUMERICS_NAMES);
     if (named < 0)
         tool_say("--timing is '%s'; %s are known.", timing, ANE_TIMING_NAMES);
+    if (setting < 0)
+        tool_say("--winograd is '%s'; %s are known.", winograd, ANE_WINOGRAD_NAMES);
     options->numerics = (uint32_t)policy;
+    options->winograd = (uint32_t)setting;
     options->timing = (uint32_t)named;
-    return policy >= 0 && named >= 0;
+    return policy >= 0 && setting >= 0 && named >= 0;
 }
 
 int tool_serve(int argc, char **argv)
 {
     struct svc_options options = {.memory = SVC_SERVE_MEMORY};
-    const char *memory = NULL, *numerics = NULL, *timing = NULL, *threads = NULL;
+    const char *memory = NULL, *numerics = NULL, *winograd = NULL, *timing = NULL, *threads = NULL;
     const struct tool_option table[] = {{"socket", NULL, &options.socket},
                                         {"state", NULL, &options.state},
                                         {"policy", NULL, &options.policy},
                                         {"memory", NULL, &memory},
                                         {"numerics", NULL, &numerics},
+                                        {"winograd", NULL, &winograd},
                                         {"timing", NULL, &timing},
                                         {"threads", NULL, &threads},
                                         {"no-broker", &options.without_children, NULL},
@@ -87,7 +95,8 @@ int tool_serve(int argc, char **argv)
     struct base_error error;
     unsigned count;
 
-    if (!tool_words(argc, argv, table, NULL, 0, &count) || !read_names(numerics, timing, &options) ||
+    if (!tool_words(argc, argv, table, NULL, 0, &count) ||
+        !read_names(numerics, winograd, timing, &options) ||
         (memory && !read_size(memory, &options.memory)) ||
         (threads && !tool_number("--threads", threads, 1, ANE_THREADS_MAX, &options.threads)))
         return TOOL_USAGE;

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Part of kernels_body.h, with its conditions: Winograd's F(2x2, 3x3), as ne_winograd.c uses it. Every
+ * transform is a fixed sequence of sums and differences (and halvings, which are exact) of the same numbers
+ * in every instruction set, and a product is one chain, so the sets agree bit for bit.
+ */
+
+TARGET static uint32_t largest(const uint8_t *fp16, size_t stride, size_t rows, size_t n)
+{
+    uint16_t lane[2 * LANES];
+    vec most = vec_set(0);
+    uint32_t found = 0;
+
+    for (size_t row = 0; row < rows; row++, fp16 += stride) {
+        size_t i = 0;
+
+        for (; i + 2 * LANES <= n; i += 2 * LANES)
+            most = vec_largest_fp16(most, fp16 + 2 * i);
+        if (i < n)
+            most = vec_largest_fp16_part(most, fp16 + 2 * i, n - i);
+    }
+    vec_store_bits(lane, most);
+    for (unsigned k = 0; k < 2 * LANES; k++)
+        found = lane[k] > found ? lane[k] : found;
+    return found;
+}
+
+TARGET static void magnitude_sums(const uint8_t *from, size_t stride, size_t rows, size_t n, float *sums,
+                                  const struct eng_load *load)
+{
+    struct eng_load rules = *load;
+
+    for (size_t i = 0; i < n; i += LANES) {
+        size_t left = n - i < LANES ? n - i : LANES;
+        vec sum = vec_set(0);
+
+        for (size_t row = 0; row < rows; row++) {
+            const uint8_t *at = from + row * stride + 2 * i;
+            vec w = left == LANES ? vec_from_fp16(at, &rules) : vec_from_fp16_part(at, left, &rules);
+
+            sum = vec_add(sum, vec_and(w, 0x7fffffff));
+        }
+        vec_store_part(sums + i, sum, left);
+    }
+}
+
+/* Three weights of a line become four: g0, (g0 + g1 + g2) / 2, (g0 - g1 + g2) / 2, g2. */
+INLINE void winograd_kernel_line(vec out[4], vec g0, vec g1, vec g2)
+{
+    vec ends = vec_add(g0, g2), half = vec_set(0.5f);
+
+    out[0] = g0;
+    out[1] = vec_mul(vec_add(ends, g1), half);
+    out[2] = vec_mul(vec_sub(ends, g1), half);
+    out[3] = g2;
+}
+
+TARGET static void winograd_weights(const uint8_t *from, size_t stride, float *to, size_t plane,
+                                    size_t channels)
+{
+    const struct eng_load load = {.rules = ENG_RULE_NO_DENORMALS};
+
+    for (size_t c = 0; c < channels; c++, from += 9 * stride, to += ENG_WINOGRAD_GROUP) {
+        for (size_t i = 0; i < ENG_WINOGRAD_GROUP; i += LANES) {
+            vec g[9], down[3][4], out[4];
+
+            UNROLL
+            for (unsigned tap = 0; tap < 9; tap++)
+                g[tap] = vec_from_fp16(from + tap * stride + 2 * i, &load);
+            UNROLL
+            for (unsigned x = 0; x < 3; x++)
+                winograd_kernel_line(down[x], g[x], g[3 + x], g[6 + x]);
+            UNROLL
+            for (unsigned y = 0; y < 4; y++) {
+                winograd_kernel_line(out, down[0][y], down[1][y], down[2][y]);
+                UNROLL
+                for (unsigned x = 0; x < 4; x++)
+                    vec_store(to + (4 * y + x) * plane + i, out[x]);
+            }
+        }
+    }
+}
+
+/* Four inputs become four: d0 - d2, d1 + d2, d2 - d1, d1 - d3. */
+INLINE void winograd_input_line(vec out[4], vec d0, vec d1, vec d2, vec d3)
+{
+    out[0] = vec_sub(d0, d2);
+    out[1] = vec_add(d1, d2);
+    out[2] = vec_sub(d2, d1);
+    out[3] = vec_sub(d1, d3);
+}
+
+/*
+ * Rows pass through two rings of four: as floats between zeros, and transformed along W. The numbers of the
+ * input's rows begin at in->above.
+ */
+struct winograd_rows {
+    float floats[4][2 * ENG_WINOGRAD_TILES + 2 + 2 * ENG_LANES];
+    float lines[4][4][ENG_WINOGRAD_TILES];
+};
+
+INLINE bool winograd_is_inside(const struct eng_winograd_input *in, uint32_t row)
+{
+    return row >= in->above && row - in->above < in->lines;
+}
+
+INLINE void winograd_convert(const struct eng_winograd_input *in, struct winograd_rows *rows, uint32_t row,
+                             bool relu)
+{
+    const struct eng_load load = {.rules = ENG_RULE_NO_DENORMALS, .relu = relu, .scale = 1};
+    const uint8_t *from = in->fp16 + (row - in->above) * in->stride;
+    float *to = rows->floats[row % 4] + in->before;
+    size_t i = 0;
+
+    for (; i + LANES <= in->n; i += LANES)
+        vec_store(to + i, vec_from_fp16(from + 2 * i, &load));
+    if (i < in->n)
+        vec_store_part(to + i, vec_from_fp16_part(from + 2 * i, in->n - i, &load), in->n - i);
+}
+
+INLINE void winograd_line(const struct eng_winograd_input *in, struct winograd_rows *rows, uint32_t row)
+{
+    const float *from = rows->floats[row % 4];
+
+    for (size_t t = 0; t < in->columns; t += LANES) {
+        vec d[4], out[4];
+
+        vec_unzip(from + 2 * t, &d[0], &d[1]);
+        vec_unzip(from + 2 * t + 2, &d[2], &d[3]);
+        winograd_input_line(out, d[0], d[1], d[2], d[3]);
+        UNROLL
+        for (unsigned x = 0; x < 4; x++)
+            vec_store(rows->lines[row % 4][x] + t, out[x]);
+    }
+}
+
+/*
+ * A row is converted two rows before it is transformed, so that the loads there, which do not match the
+ * stores here, find these completed.
+ */
+INLINE void winograd_next_row(const struct eng_winograd_input *in, struct winograd_rows *rows, uint32_t row,
+                              bool relu)
+{
+    if (winograd_is_inside(in, row + 2))
+        winograd_convert(in, rows, row + 2, relu);
+    if (winograd_is_inside(in, row))
+        winograd_line(in, rows, row);
+    else
+        __builtin_memset(rows->lines[row % 4], 0, sizeof(rows->lines[0]));
+}
+
+/* Writes n tiles, in whole vectors where there is room for them. */
+INLINE void winograd_tiles(const struct eng_winograd_input *in, const struct winograd_rows *rows,
+                           uint32_t row, size_t t, size_t n, float *to)
+{
+    UNROLL
+    for (unsigned x = 0; x < 4; x++) {
+        vec out[4];
+
+        winograd_input_line(
+            out, vec_load(rows->lines[row % 4][x] + t), vec_load(rows->lines[(row + 1) % 4][x] + t),
+            vec_load(rows->lines[(row + 2) % 4][x] + t), vec_load(rows->lines[(row + 3) % 4][x] + t));
+        UNROLL
+        for (unsigned y = 0; y < 4; y++) {
+            float *at = to + (4 * y + x) * in->plane + t;
+
+            if (n == LANES)
+                vec_store(at, out[y]);
+            else
+                vec_store_part(at, out[y], n);
+        }
+    }
+}
+
+/* Two of the four rows of a row of tiles are those of the one before. */
+INLINE void winograd_input_by(const struct eng_winograd_input *in, bool relu)
+{
+    struct winograd_rows rows;
+    float *to = in->to;
+    uint32_t next = 0;
+
+    __builtin_memset(rows.floats, 0, sizeof(rows.floats));
+    for (; next < 2; next++)
+        if (winograd_is_inside(in, next))
+            winograd_convert(in, &rows, next, relu);
+    next = 0;
+    for (uint32_t y = 0; y < in->rows; y++, to += in->columns) {
+        size_t t = 0;
+
+        for (; next < 2 * y + 4; next++)
+            winograd_next_row(in, &rows, next, relu);
+        for (; t + LANES <= in->columns; t += LANES)
+            winograd_tiles(in, &rows, 2 * y, t, LANES, to);
+        if (t < in->columns)
+            winograd_tiles(in, &rows, 2 * y, t, y + 1 < in->rows ? LANES : in->columns - t, to);
+    }
+}
+
+TARGET static void winograd_input(const struct eng_winograd_input *in)
+{
+    if (in->relu)
+        winograd_input_by(in, true);
+    else
+        winograd_input_by(in, false);
+}
+
+/* The sums of `vectors` vectors of tiles for a panel of output channels. */
+INLINE void winograd_panel(const struct eng_winograd_products *w, const float *u, const float *v, float *m,
+                           unsigned vectors)
+{
+    vec sum[WINOGRAD_PANEL][WINOGRAD_COLUMNS], x[WINOGRAD_COLUMNS];
+
+    UNROLL
+    for (unsigned c = 0; c < WINOGRAD_PANEL; c++) {
+        UNROLL
+        for (unsigned i = 0; i < vectors; i++)
+            sum[c][i] = vec_set(0);
+    }
+    for (uint32_t channel = 0; channel < w->channels; channel++, u += ENG_WINOGRAD_GROUP, v += w->v_stride) {
+        UNROLL
+        for (unsigned i = 0; i < vectors; i++)
+            x[i] = vec_load(v + i * LANES);
+        UNROLL
+        for (unsigned c = 0; c < WINOGRAD_PANEL; c++) {
+            vec weight = vec_set(u[c]);
+
+            UNROLL
+            for (unsigned i = 0; i < vectors; i++)
+                sum[c][i] = vec_fma(sum[c][i], x[i], weight);
+        }
+    }
+    UNROLL
+    for (unsigned c = 0; c < WINOGRAD_PANEL; c++) {
+        UNROLL
+        for (unsigned i = 0; i < vectors; i++)
+            vec_store(m + c * w->m_stride + i * LANES, sum[c][i]);
+    }
+}
+
+INLINE void winograd_columns(const struct eng_winograd_products *w, const float *u, const float *v, float *m,
+                             unsigned vectors)
+{
+    for (uint32_t c = 0; c < w->outputs; c += WINOGRAD_PANEL)
+        winograd_panel(w, u + c, v, m + c * w->m_stride, vectors);
+}
+
+/* The sums of a few tiles for all output channels, of four transform elements at a time. */
+INLINE void winograd_few(const struct eng_winograd_products *w, const float *u, const float *v, float *m,
+                         unsigned tiles)
+{
+    enum { VECTORS = ENG_WINOGRAD_GROUP / LANES };
+    vec sum[WINOGRAD_FEW][VECTORS];
+    float lane[ENG_WINOGRAD_GROUP];
+
+    UNROLL
+    for (unsigned t = 0; t < tiles; t++) {
+        UNROLL
+        for (unsigned i = 0; i < VECTORS; i++)
+            sum[t][i] = vec_set(0);
+    }
+    for (uint32_t channel = 0; channel < w->channels; channel++, u += ENG_WINOGRAD_GROUP, v += w->v_stride) {
+        UNROLL
+        for (unsigned i = 0; i < VECTORS; i++) {
+            vec weight = vec_load(u + i * LANES);
+
+            UNROLL
+            for (unsigned t = 0; t < tiles; t++)
+                sum[t][i] = vec_fma(sum[t][i], vec_set(v[t]), weight);
+        }
+    }
+    UNROLL
+    for (unsigned t = 0; t < tiles; t++) {
+        UNROLL
+        for (unsigned i = 0; i < VECTORS; i++)
+            vec_store(lane + i * LANES, sum[t][i]);
+        for (unsigned c = 0; c < ENG_WINOGRAD_GROUP; c++)
+            m[c * w->m_stride + t] = lane[c];
+    }
+}
+
+INLINE void winograd_element(const struct eng_winograd_products *w, const float *u, const float *v, float *m,
+                             uint32_t vectors)
+{
+    uint32_t calls = (vectors + WINOGRAD_COLUMNS - 1) / WINOGRAD_COLUMNS, some;
+
+    for (; calls; calls--, v += some * LANES, m += some * LANES, vectors -= some) {
+        some = (vectors + calls - 1) / calls;
+        switch (some) {
+        case 1: winograd_columns(w, u, v, m, 1); break;
+        case 2: winograd_columns(w, u, v, m, 2); break;
+#if WINOGRAD_COLUMNS > 2
+        case 3: winograd_columns(w, u, v, m, 3); break;
+#endif
+        }
+    }
+}
+
+/* Tiles are taken in vectors. Where the last vector would have few, these are taken in another way. */
+TARGET static void winograd_products(const struct eng_winograd_products *w)
+{
+    uint32_t few = w->tiles % LANES <= WINOGRAD_FEW ? w->tiles % LANES : 0, done = w->tiles - few;
+
+    for (size_t k = 0; k < 16; k++) {
+        const float *u = w->u + k * w->u_plane, *v = w->v + k * w->v_plane;
+        float *m = w->m + k * w->m_plane;
+
+        winograd_element(w, u, v, m, (done + LANES - 1) / LANES);
+        switch (few) {
+        case 1: winograd_few(w, u, v + done, m + done, 1); break;
+        case 2: winograd_few(w, u, v + done, m + done, 2); break;
+#if WINOGRAD_FEW > 2
+        case 3: winograd_few(w, u, v + done, m + done, 3); break;
+        case 4: winograd_few(w, u, v + done, m + done, 4); break;
+#endif
+        }
+    }
+}
+
+/* Four sums become two outputs: m0 + m1 + m2, m1 - m2 - m3. */
+INLINE void winograd_output_line(vec out[2], vec m0, vec m1, vec m2, vec m3)
+{
+    out[0] = vec_add(vec_add(m1, m2), m0);
+    out[1] = vec_sub(vec_sub(m1, m2), m3);
+}
+
+INLINE void winograd_store(uint8_t *y, vec v, size_t left, bool table, const struct eng_finish *f)
+{
+    v = finish_element(v, vec_set(f->bias), table, f);
+    if (left >= LANES)
+        vec_to_fp16(y, v, f->store);
+    else if (left)
+        vec_to_fp16_part(y, v, left, f->store);
+}
+
+/* A row of tiles: two output rows, or one. */
+INLINE void winograd_output_row(const float *m, size_t plane, size_t columns, uint8_t *y0, uint8_t *y1,
+                                bool table, const struct eng_finish *f)
+{
+    uint8_t *const y[2] = {y0, y1};
+
+    for (size_t x = 0; x < columns; x += 2 * LANES, m += LANES) {
+        size_t left = columns - x, right = left > LANES ? left - LANES : 0;
+        vec down[4][2], out[2], first_half, second_half;
+
+        UNROLL
+        for (unsigned k = 0; k < 4; k++)
+            winograd_output_line(down[k], vec_load(m + k * plane), vec_load(m + (4 + k) * plane),
+                                 vec_load(m + (8 + k) * plane), vec_load(m + (12 + k) * plane));
+        UNROLL
+        for (unsigned row = 0; row < 2; row++) {
+            if (!y[row])
+                continue;
+            winograd_output_line(out, down[0][row], down[1][row], down[2][row], down[3][row]);
+            vec_zip(out[0], out[1], &first_half, &second_half);
+            winograd_store(y[row] + 2 * x, first_half, left, table, f);
+            winograd_store(y[row] + 2 * x + 2 * LANES, second_half, right, table, f);
+        }
+    }
+}
+
+INLINE void winograd_output_by(const struct eng_winograd_output *out, bool table)
+{
+    const struct eng_finish f = *out->finish;
+    const float *m = out->m;
+    uint8_t *y = out->fp16;
+
+    for (uint32_t row = 0; row < out->rows; row += 2, m += (out->columns + 1) / 2, y += 2 * out->stride)
+        winograd_output_row(m, out->plane, out->columns, y, row + 1 < out->rows ? y + out->stride : NULL,
+                            table, &f);
+}
+
+TARGET static void winograd_output(const struct eng_winograd_output *out)
+{
+    if (out->finish->table)
+        winograd_output_by(out, true);
+    else
+        winograd_output_by(out, false);
+}

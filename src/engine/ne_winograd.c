@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The neural engines: convolutions of 3x3 with steps of 1 by Winograd's F(2x2, 3x3), which needs 16 products
+ * where the sum of products needs 36.
+ *
+ * The output is cut into blocks of tiles. A block's input is transformed once for all output channels, whose
+ * weights are transformed in groups: all of them before the first block when there are several blocks, else
+ * each group just before it is used. That is done in every run, because it costs about as much as comparing
+ * the weights with those of a kept transform would: 5 clocks for the 9 weights of a pair of channels, where
+ * their products take one clock for each tile.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "engine/ne_winograd.h"
+
+enum {
+    ELEMENTS = 16, /* of a transform */
+    GROUP = ENG_WINOGRAD_GROUP,
+    TAPS = 9,
+    GATHERED = 8,        /* channels whose weights are made contiguous at a time */
+    PLANE_GAP = 16,      /* floats between planes, so that they do not share cache sets */
+    TILE_FLOATS = 16384, /* tiles of a block times channels; */
+    TILES_MIN = 48,      /* but at least and at most so many */
+    TILES_MAX = 144,
+    WEIGHT_FLOATS = 4 << 20, /* transformed weights that are kept for all blocks */
+    APART = 4,               /* so many blocks are pieces of their own; fewer share their pieces */
+    PIECE_CHANNELS = 16,
+};
+
+struct plan {
+    const struct eng_ne *ne;
+    const struct eng_kernels *kernels;
+    struct eng_load weight;
+    uint32_t cin, hin, win, cout, hout, wout;
+    uint32_t groups;             /* of output channels */
+    uint32_t tiles[2], block[2]; /* along W and H: of the output, of a block */
+    uint32_t blocks[2];
+    uint32_t v_stride, m_stride; /* of rows of tiles, in floats */
+    size_t u_plane, v_plane, m_plane;
+    size_t u_floats, v_floats, m_floats, row_floats, worker_floats;
+    bool whole; /* the weights are transformed before the blocks */
+    bool apart; /* workers have blocks of their own */
+    float *u, *v, *workers;
+};
+
+/* A block of tiles. */
+struct block {
+    uint32_t x, y, columns, rows; /* tiles */
+    float *v;
+};
+
+/* How long the products of a block take, in lanes; a few tiles take about two each. */
+static uint64_t cost_of(const struct plan *p, uint32_t tiles)
+{
+    uint32_t lanes = p->kernels->lanes, rest = tiles % lanes;
+
+    return tiles - rest + eng_least(2 * rest, lanes);
+}
+
+/* As many rows of tiles as there is room for, or fewer where that leaves fewer lanes without work. */
+static uint32_t best_rows(const struct plan *p, uint32_t most)
+{
+    uint64_t least = UINT64_MAX;
+    uint32_t best = 1;
+
+    for (uint32_t rows = most > 8 ? most / 2 : 1; rows <= most; rows++) {
+        uint32_t columns = p->block[0], rest = p->tiles[1] % rows;
+        uint64_t cost = p->tiles[1] / rows * cost_of(p, rows * columns) + cost_of(p, rest * columns);
+
+        if (cost <= least) {
+            least = cost;
+            best = rows;
+        }
+    }
+    return best;
+}
+
+static void plan_blocks(struct plan *p)
+{
+    uint32_t most = eng_least(TILES_MAX, TILE_FLOATS / p->cin);
+
+    most = most < TILES_MIN ? TILES_MIN : most;
+    p->tiles[0] = eng_ne_blocks(p->wout, 2);
+    p->tiles[1] = eng_ne_blocks(p->hout, 2);
+    p->blocks[0] = eng_ne_blocks(p->tiles[0], ENG_WINOGRAD_TILES);
+    p->block[0] = eng_ne_blocks(p->tiles[0], p->blocks[0]);
+    p->block[1] = best_rows(p, eng_least(p->tiles[1], most / p->block[0] ? most / p->block[0] : 1));
+    p->blocks[1] = eng_ne_blocks(p->tiles[1], p->block[1]);
+}
+
+static void plan_memory(struct plan *p)
+{
+    uint32_t tiles = p->block[0] * p->block[1];
+
+    p->v_stride = (uint32_t)pr_round_up(tiles, 4);
+    p->m_stride = (uint32_t)pr_round_up(tiles, ENG_LANES);
+    p->u_plane = (size_t)p->cin * GROUP + PLANE_GAP;
+    p->v_plane = pr_round_up((size_t)p->cin * p->v_stride, 16) + PLANE_GAP;
+    p->m_plane = (size_t)GROUP * p->m_stride + PLANE_GAP;
+    p->u_floats = ELEMENTS * p->u_plane;
+    p->v_floats = ELEMENTS * p->v_plane;
+    p->m_floats = ELEMENTS * p->m_plane;
+    p->row_floats = pr_round_up((size_t)(2 * p->block[0] + 2) * (2 * p->block[1] + 2) / 2, PLANE_GAP);
+    p->apart = p->blocks[0] * p->blocks[1] >= APART;
+    p->whole = p->blocks[0] * p->blocks[1] > 1 && p->groups * p->u_floats <= WEIGHT_FLOATS;
+    p->worker_floats =
+        p->m_floats + p->row_floats + (p->whole ? 0 : p->u_floats) + (p->apart ? p->v_floats : 0);
+}
+
+static int reserve(struct plan *p)
+{
+    size_t u = p->whole ? p->groups * p->u_floats : 0, v = p->apart ? 0 : p->v_floats;
+    size_t floats = u + v + p->worker_floats * eng_pool_workers(p->ne->pool);
+
+    p->u = eng_scratch_reserve(p->ne->scratch, floats * sizeof(float));
+    if (!p->u)
+        return -ENOMEM;
+    p->v = p->u + u;
+    p->workers = p->v + v;
+    return 0;
+}
+
+/* Rows of n fp16 values, into rows of a group's. */
+static void gather(const uint8_t *from, size_t stride, uint16_t *to, size_t rows, uint32_t n)
+{
+    for (; rows; rows--, from += stride, to += GROUP) {
+        switch (n) {
+        case 1: memcpy(to, from, 2); break;
+        case 2: memcpy(to, from, 4); break;
+        case 4: memcpy(to, from, 8); break;
+        case 8: memcpy(to, from, 16); break;
+        default: memcpy(to, from, 2 * (size_t)n); break;
+        }
+    }
+}
+
+/* Weights of a few input channels for a group: in place where they are contiguous, else gathered. */
+static const uint8_t *weights_at(const struct plan *p, uint32_t group, uint32_t channel, uint32_t channels,
+                                 uint16_t *gathered, size_t *stride)
+{
+    const struct eng_ne *ne = p->ne;
+    uint32_t first = group * GROUP, count = eng_least(GROUP, p->cout - first), run;
+    const uint8_t *from;
+
+    run = eng_weights_run(ne->weights, ne->task, ne->group, first, count, (uint64_t)channel * TAPS, &from,
+                          stride);
+    if (run == GROUP)
+        return from;
+    if (count < GROUP)
+        memset(gathered, 0, (size_t)channels * TAPS * GROUP * sizeof(*gathered));
+    for (uint32_t c = 0; c < count; c += run) {
+        run = eng_weights_run(ne->weights, ne->task, ne->group, first + c, count - c,
+                              (uint64_t)channel * TAPS, &from, stride);
+        gather(from, *stride, gathered + c, (size_t)channels * TAPS, run);
+    }
+    *stride = GROUP * sizeof(*gathered);
+    return (const uint8_t *)gathered;
+}
+
+static void transform_weights(const struct plan *p, uint32_t group, float *u)
+{
+    uint16_t gathered[GATHERED * TAPS * GROUP];
+
+    for (uint32_t c = 0; c < p->cin; c += GATHERED) {
+        uint32_t channels = eng_least(GATHERED, p->cin - c);
+        size_t stride;
+        const uint8_t *from = weights_at(p, group, c, channels, gathered, &stride);
+
+        p->kernels->winograd_weights(from, stride, u + (size_t)c * GROUP, p->u_plane, channels);
+    }
+}
+
+static void weights_piece(void *context, size_t piece, unsigned worker)
+{
+    const struct plan *p = context;
+
+    (void)worker;
+    transform_weights(p, (uint32_t)piece, p->u + piece * p->u_floats);
+}
+
+/* Rows or columns of zeros before those of the input that `count` from `at` on have, and the latter. */
+static void part_inside(int64_t at, uint32_t count, uint32_t extent, uint32_t *before, uint32_t *inside)
+{
+    int64_t end = extent - at < count ? extent - at : count;
+
+    *before = at < 0 ? eng_least((uint64_t)-at, count) : 0;
+    *inside = end > *before ? (uint32_t)end - *before : 0;
+}
+
+/* Input rows in place, or gathered. */
+static const uint8_t *rows_at(const struct plan *p, struct eng_line line, uint32_t rows, uint8_t *gathered,
+                              size_t *stride)
+{
+    const struct eng_view *src = &p->ne->operands.src[0];
+
+    if (eng_view_is_packed(src, PR_AXIS_W)) {
+        *stride = src->stride[PR_AXIS_H];
+        return eng_view_line(src, &line, NULL);
+    }
+    *stride = (size_t)line.n * 2;
+    for (uint32_t i = 0; i < rows; i++, line.index[PR_AXIS_H]++)
+        eng_view_line(src, &line, gathered + i * *stride);
+    return gathered;
+}
+
+static void transform_input(const struct plan *p, const struct block *b, uint32_t first, uint32_t end,
+                            uint8_t *gathered)
+{
+    int64_t x = (int64_t)b->x * 2 - p->ne->task->ne.px, y = (int64_t)b->y * 2 - p->ne->task->ne.py;
+    struct eng_line line = {.axis = PR_AXIS_W};
+    struct eng_winograd_input in = {
+        .relu = p->ne->operands.src[0].relu,
+        .columns = b->columns,
+        .rows = b->rows,
+        .plane = p->v_plane,
+    };
+
+    part_inside(x, b->columns * 2 + 2, p->win, &in.before, &in.n);
+    part_inside(y, b->rows * 2 + 2, p->hin, &in.above, &in.lines);
+    line.n = in.n;
+    line.index[PR_AXIS_W] = in.n ? (uint32_t)(x + in.before) : 0;
+    line.index[PR_AXIS_H] = in.lines ? (uint32_t)(y + in.above) : 0;
+    for (uint32_t c = first; c < end; c++) {
+        line.index[PR_AXIS_C] = c;
+        in.to = b->v + (size_t)c * p->v_stride;
+        if (in.n && in.lines)
+            in.fp16 = rows_at(p, line, in.lines, gathered, &in.stride);
+        else
+            in.lines = 0;
+        p->kernels->winograd_input(&in);
+    }
+}
+
+/* The bias of a group's output channels; -0 where there is none. */
+static void load_bias(const struct plan *p, uint32_t first, uint32_t count, float bias[GROUP])
+{
+    const struct eng_ne *ne = p->ne;
+    const uint8_t *from;
+    uint32_t run;
+
+    for (uint32_t c = 0; c < count; c += run) {
+        run = 1;
+        if (ne->task->ne.bias) {
+            run = eng_weights_bias_run(ne->weights, ne->task, ne->group, first + c, count - c, &from);
+            p->kernels->to_float(from, bias + c, run, &p->weight);
+        } else {
+            bias[c] = -0.0f;
+        }
+    }
+}
+
+/* The tails of packed rows that end with this block. */
+static void fill_tails(const struct eng_view *dst, const struct block *b,
+                       const struct eng_winograd_output *out)
+{
+    uint8_t *row = out->fp16 - (size_t)b->x * 2 * 2;
+
+    if (!dst->tail || b->x * 2 + out->columns < dst->extent[PR_AXIS_W])
+        return;
+    for (uint32_t i = 0; i < out->rows; i++, row += out->stride)
+        memset(row + dst->tail_begin, 0, dst->tail - dst->tail_begin);
+}
+
+/* One output channel: in place, or by way of the gathered rows. */
+static void store_channel(const struct plan *p, const struct block *b, struct eng_winograd_output *out,
+                          uint32_t channel, uint8_t *gathered)
+{
+    const struct eng_view *dst = &p->ne->operands.dst;
+    struct eng_line line = {.index = {b->x * 2, b->y * 2, 0, channel, 0}, .n = out->columns};
+
+    if (eng_view_is_packed(dst, PR_AXIS_W)) {
+        out->fp16 = eng_view_line_target(dst, &line, NULL);
+        out->stride = dst->stride[PR_AXIS_H];
+        p->kernels->winograd_output(out);
+        fill_tails(dst, b, out);
+        return;
+    }
+    out->fp16 = gathered;
+    out->stride = (size_t)out->columns * 2;
+    p->kernels->winograd_output(out);
+    for (uint32_t i = 0; i < out->rows; i++, line.index[PR_AXIS_H]++)
+        eng_view_line_put(dst, &line, out->fp16 + i * out->stride);
+}
+
+static void compute_group(const struct plan *p, const struct block *b, uint32_t group, const float *u,
+                          float *m, uint8_t *gathered)
+{
+    uint32_t first = group * GROUP, count = eng_least(GROUP, p->cout - first);
+    struct eng_finish finish = p->ne->finish;
+    struct eng_winograd_products call = {
+        .u = u,
+        .v = b->v,
+        .m = m,
+        .u_plane = p->u_plane,
+        .v_plane = p->v_plane,
+        .m_plane = p->m_plane,
+        .v_stride = p->v_stride,
+        .m_stride = p->m_stride,
+        .tiles = b->rows * b->columns,
+        .channels = p->cin,
+        .outputs = count,
+    };
+    struct eng_winograd_output out = {
+        .plane = p->m_plane,
+        .columns = eng_least(b->columns * 2, p->wout - b->x * 2),
+        .rows = eng_least(b->rows * 2, p->hout - b->y * 2),
+        .finish = &finish,
+    };
+    float bias[GROUP];
+
+    p->kernels->winograd_products(&call);
+    load_bias(p, first, count, bias);
+    for (uint32_t c = 0; c < count; c++) {
+        finish.bias = bias[c];
+        out.m = m + (size_t)c * p->m_stride;
+        store_channel(p, b, &out, first + c, gathered);
+    }
+}
+
+static struct block block_of(const struct plan *p, size_t index, float *v)
+{
+    struct block b = {.x = (uint32_t)(index % p->blocks[0]) * p->block[0],
+                      .y = (uint32_t)(index / p->blocks[0]) * p->block[1],
+                      .v = v};
+
+    b.columns = eng_least(p->block[0], p->tiles[0] - b.x);
+    b.rows = eng_least(p->block[1], p->tiles[1] - b.y);
+    return b;
+}
+
+/* A worker's memory: sums, gathered rows, weights and inputs, the last two where they are not shared. */
+static float *worker_memory(const struct plan *p, unsigned worker)
+{
+    return p->workers + worker * p->worker_floats;
+}
+
+static uint8_t *worker_rows(const struct plan *p, unsigned worker)
+{
+    return (uint8_t *)(worker_memory(p, worker) + p->m_floats);
+}
+
+static float *worker_weights(const struct plan *p, unsigned worker)
+{
+    return worker_memory(p, worker) + p->m_floats + p->row_floats;
+}
+
+static void compute_groups(const struct plan *p, const struct block *b, uint32_t first, uint32_t end,
+                           unsigned worker)
+{
+    for (uint32_t group = first; group < end; group++) {
+        float *u = p->whole ? p->u + group * p->u_floats : worker_weights(p, worker);
+
+        if (!p->whole)
+            transform_weights(p, group, u);
+        compute_group(p, b, group, u, worker_memory(p, worker), worker_rows(p, worker));
+    }
+}
+
+static void block_piece(void *context, size_t piece, unsigned worker)
+{
+    const struct plan *p = context;
+    struct block b = block_of(p, piece, worker_weights(p, worker) + (p->whole ? 0 : p->u_floats));
+
+    transform_input(p, &b, 0, p->cin, worker_rows(p, worker));
+    compute_groups(p, &b, 0, p->groups, worker);
+}
+
+/* Pieces of a block that all workers share. */
+struct shared {
+    const struct plan *plan;
+    struct block block;
+};
+
+static void channels_piece(void *context, size_t piece, unsigned worker)
+{
+    const struct shared *s = context;
+    uint32_t first = (uint32_t)piece * PIECE_CHANNELS;
+
+    transform_input(s->plan, &s->block, first, eng_least(first + PIECE_CHANNELS, s->plan->cin),
+                    worker_rows(s->plan, worker));
+}
+
+static void group_piece(void *context, size_t piece, unsigned worker)
+{
+    const struct shared *s = context;
+
+    compute_groups(s->plan, &s->block, (uint32_t)piece, (uint32_t)piece + 1, worker);
+}
+
+static void run_shared(const struct plan *p, size_t index)
+{
+    struct shared s = {p, block_of(p, index, p->v)};
+
+    eng_pool_run(p->ne->pool, eng_ne_blocks(p->cin, PIECE_CHANNELS), channels_piece, &s);
+    eng_pool_run(p->ne->pool, p->groups, group_piece, &s);
+}
+
+int eng_ne_winograd(const struct eng_ne *ne)
+{
+    const uint32_t *in = ne->operands.src[0].extent, *out = ne->operands.dst.extent;
+    unsigned rules = ne->rules->load | ne->rules->mac;
+    struct plan p = {
+        .ne = ne,
+        .kernels = eng_kernels_get(),
+        .weight = {.rules = rules, .scale = 1},
+        .cin = in[PR_AXIS_C],
+        .hin = in[PR_AXIS_H],
+        .win = in[PR_AXIS_W],
+        .cout = out[PR_AXIS_C],
+        .hout = out[PR_AXIS_H],
+        .wout = out[PR_AXIS_W],
+        .groups = eng_ne_blocks(out[PR_AXIS_C], GROUP),
+    };
+    size_t blocks;
+
+    plan_blocks(&p);
+    plan_memory(&p);
+    if (reserve(&p))
+        return -ENOMEM;
+    blocks = (size_t)p.blocks[0] * p.blocks[1];
+    if (p.whole)
+        eng_pool_run(ne->pool, p.groups, weights_piece, &p);
+    if (p.apart)
+        eng_pool_run(ne->pool, blocks, block_piece, &p);
+    for (size_t i = 0; !p.apart && i < blocks; i++)
+        run_shared(&p, i);
+    return 0;
+}

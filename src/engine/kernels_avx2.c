@@ -209,6 +209,13 @@ INLINE bool vec_all_between(vec v, vec low, vec high)
                _mm256_and_ps(_mm256_cmp_ps(low, v, _CMP_LT_OQ), _mm256_cmp_ps(v, high, _CMP_LT_OQ))) == 0xff;
 }
 
+/* No lane is inside, or on an end. */
+INLINE bool vec_none_within(vec v, vec low, vec high)
+{
+    return _mm256_movemask_ps(
+               _mm256_and_ps(_mm256_cmp_ps(low, v, _CMP_LE_OQ), _mm256_cmp_ps(v, high, _CMP_LE_OQ))) == 0;
+}
+
 INLINE vec vec_floor(vec v)
 {
     return _mm256_floor_ps(v);
@@ -304,6 +311,33 @@ INLINE vec vec_from_fp16_part(const uint8_t *from, size_t n, const struct eng_lo
     if (n & 1)
         __builtin_memcpy(part + (n & 6), from + 2 * (n & 6), 2);
     return vec_of_fp16(_mm_loadu_si128((const void *)part), load);
+}
+
+/* fp16 values as bits, and parts of a vector of them, the others 0. */
+#define HALVES (2 * LANES)
+
+typedef uint16_t halves __attribute__((vector_size(2 * HALVES)));
+
+INLINE halves halves_load_part(const uint8_t *from, size_t n)
+{
+    halves v = {0};
+
+    for (size_t i = 0; i < n; i++) {
+        uint16_t half;
+
+        __builtin_memcpy(&half, from + 2 * i, sizeof(half));
+        v[i] = half;
+    }
+    return v;
+}
+
+INLINE void halves_store_part(uint8_t *to, halves v, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint16_t half = v[i];
+
+        __builtin_memcpy(to + 2 * i, &half, sizeof(half));
+    }
 }
 
 INLINE short half_at(const uint8_t *from)

@@ -201,6 +201,12 @@ INLINE bool vec_all_between(vec v, vec low, vec high)
     return _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(low, v, _CMP_LT_OQ), v, high, _CMP_LT_OQ) == 0xffff;
 }
 
+/* No lane is inside, or on an end. */
+INLINE bool vec_none_within(vec v, vec low, vec high)
+{
+    return _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(low, v, _CMP_LE_OQ), v, high, _CMP_LE_OQ) == 0;
+}
+
 INLINE vec vec_floor(vec v)
 {
     return _mm512_roundscale_ps(v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
@@ -288,6 +294,21 @@ INLINE vec vec_from_fp16(const uint8_t *from, const struct eng_load *load)
 INLINE vec vec_from_fp16_part(const uint8_t *from, size_t n, const struct eng_load *load)
 {
     return vec_of_fp16(_mm256_maskz_loadu_epi16(first(n), from), load);
+}
+
+/* fp16 values as bits, and parts of a vector of them, the others 0. */
+#define HALVES (2 * LANES)
+
+typedef uint16_t halves __attribute__((vector_size(2 * HALVES)));
+
+INLINE halves halves_load_part(const uint8_t *from, size_t n)
+{
+    return (halves)_mm512_maskz_loadu_epi16((__mmask32)((1u << n) - 1), from);
+}
+
+INLINE void halves_store_part(uint8_t *to, halves v, size_t n)
+{
+    _mm512_mask_storeu_epi16(to, (__mmask32)((1u << n) - 1), (__m512i)v);
 }
 
 INLINE short half_at(const uint8_t *from)

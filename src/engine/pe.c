@@ -9,7 +9,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHUNK = 256 };
+enum { CHUNK = 256, ONE = 0x3c00 };
+
+/* 1 is what almost every factor is, and no rule changes it. */
+static float factor(uint16_t half, unsigned load_rules)
+{
+    return half == ONE ? 1 : eng_constant(half, load_rules);
+}
 
 struct eng_pe_constants eng_pe_constants_of(const struct pr_task *task, const struct eng_operands *operands,
                                             const struct eng_rules *rules)
@@ -21,9 +27,9 @@ struct eng_pe_constants eng_pe_constants_of(const struct pr_task *task, const st
         .compare = pe->compare,
         .function = pe->function,
         .two = pe->two_sources,
-        .pre = eng_constant(pe->pre_scale, rules->load),
+        .pre = factor(pe->pre_scale, rules->load),
         .sign2 = pe->negate2 ? -1.0f : 1.0f,
-        .scale = eng_constant(pe->scale, rules->load),
+        .scale = factor(pe->scale, rules->load),
         .bias = eng_constant_addend(pe->bias, rules->load),
         .final = eng_constant_fp32(pe->final_scale, rules->load),
         .epsilon = eng_constant_addend(pe->epsilon, rules->load),

@@ -262,6 +262,8 @@ static void make_tables(struct eng_table table[2])
         table[0].knot[i] = 1 / (1 + expf(8 - 0.5f * (float)i));
         table[1].knot[i] = exp2f((float)i / 32);
     }
+    eng_table_derive(&table[0]);
+    eng_table_derive(&table[1]);
 }
 
 int main(int argc, char **argv)

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "engine/grid.h"
 #include "engine/ne.h"
 #include "engine/pe.h"
 #include "engine/state.h"
@@ -336,6 +337,8 @@ static void keep(struct execution *x, const struct operand *o)
     mark_l2(x->q, t->keep_base, pr_tensor_keep_span(t));
     operand_view(&from, &source);
     eng_view_of_host(&to, &kept, x->q->l2 + t->keep_base);
+    if (!eng_view_overlaps_itself(&to) && eng_grid_copy(&source, &to))
+        return;
     for (index[PR_AXIS_G] = 0; index[PR_AXIS_G] < kept.extent[PR_AXIS_G]; index[PR_AXIS_G]++)
         for (index[PR_AXIS_C] = 0; index[PR_AXIS_C] < kept.extent[PR_AXIS_C]; index[PR_AXIS_C]++)
             for (index[PR_AXIS_D] = 0; index[PR_AXIS_D] < kept.extent[PR_AXIS_D]; index[PR_AXIS_D]++)

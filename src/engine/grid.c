@@ -241,3 +241,20 @@ void eng_grid_band(const struct eng_grid *grid, const struct eng_grid_place *pla
                 .at = from, .row = grid->step[view][1], .one = grid->step[view][0] == 0};
     }
 }
+
+bool eng_grid_copy(const struct eng_view *from, const struct eng_view *to)
+{
+    struct eng_grid grid;
+    struct eng_grid_place place = {{0}};
+    struct eng_grid_tiles tiles;
+    struct eng_band band;
+
+    if (!eng_grid_cut(&grid, (const struct eng_view *const[]){to, from}, 2) || grid.step[1][0] == 0)
+        return false;
+    for (uint64_t i = 0; i < grid.bands; i++, eng_grid_next(&grid, &place)) {
+        eng_grid_band(&grid, &place, &band, &tiles);
+        for (size_t row = 0; row < band.rows; row++)
+            memcpy(band.out + row * band.out_row, band.in[0].at + row * band.in[0].row, band.n * HALF);
+    }
+    return true;
+}

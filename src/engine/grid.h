@@ -48,5 +48,7 @@ void eng_grid_next(const struct eng_grid *grid, struct eng_grid_place *place);
 /* The band at a place, its sources brought into rows. */
 void eng_grid_band(const struct eng_grid *grid, const struct eng_grid_place *place, struct eng_band *band,
                    struct eng_grid_tiles *tiles);
+/* Copies a tensor to another of the same extents, bits unchanged. False when one of them is not plain. */
+bool eng_grid_copy(const struct eng_view *from, const struct eng_view *to);
 
 #endif

@@ -206,7 +206,7 @@ struct eng_kernels {
     void (*transpose)(const uint8_t *from, size_t from_row, uint8_t *to, size_t to_row, size_t rows,
                       size_t columns);
     /*
-     * Reductions of whole planes, before the function: of planes with packed columns whose second source is
+     * Reductions of whole planes, all but the function: of planes with packed columns whose second source is
      * packed too or constant; and of any planes, at most ENG_PLANES_MAX.
      */
     void (*pe_planes)(const struct eng_planes *planes, float *y, const struct eng_pe_constants *constants);

@@ -197,6 +197,26 @@ INLINE vec vec_if_at_most(vec a, vec b, vec yes, vec no)
     return _mm256_blendv_ps(no, yes, _mm256_cmp_ps(a, b, _CMP_LE_OQ));
 }
 
+/* No lane is infinite or a NaN; all lanes are inside, with the ends outside. */
+INLINE bool vec_all_finite(vec v)
+{
+    return _mm256_movemask_ps(_mm256_cmp_ps(vec_and(v, 0x7fffffff), vec_set(__builtin_inff()), _CMP_LT_OQ)) ==
+           0xff;
+}
+
+INLINE bool vec_all_between(vec v, vec low, vec high)
+{
+    return _mm256_movemask_ps(
+               _mm256_and_ps(_mm256_cmp_ps(low, v, _CMP_LT_OQ), _mm256_cmp_ps(v, high, _CMP_LT_OQ))) == 0xff;
+}
+
+/* No lane is inside, or on an end. */
+INLINE bool vec_none_within(vec v, vec low, vec high)
+{
+    return _mm256_movemask_ps(
+               _mm256_and_ps(_mm256_cmp_ps(low, v, _CMP_LE_OQ), _mm256_cmp_ps(v, high, _CMP_LE_OQ))) == 0;
+}
+
 INLINE vec vec_floor(vec v)
 {
     return _mm256_floor_ps(v);
@@ -239,6 +259,11 @@ INLINE vec_knots vec_knots_of(const float from[ENG_TABLE_KNOTS])
 INLINE vec vec_knot(const vec_knots *knots, vec index)
 {
     return _mm256_i32gather_ps(*knots, _mm256_cvtps_epi32(index), 4);
+}
+
+INLINE vec vec_inner_knot(const vec_knots *knots, vec index)
+{
+    return vec_knot(knots, index);
 }
 
 INLINE __m128i without_denormals(__m128i fp16)
@@ -292,6 +317,33 @@ INLINE vec vec_from_fp16_part(const uint8_t *from, size_t n, const struct eng_lo
     if (n & 1)
         __builtin_memcpy(part + (n & 6), from + 2 * (n & 6), 2);
     return vec_of_fp16(_mm_loadu_si128((const void *)part), load);
+}
+
+/* fp16 values as bits, and parts of a vector of them, the others 0. */
+#define HALVES (2 * LANES)
+
+typedef uint16_t halves __attribute__((vector_size(2 * HALVES)));
+
+INLINE halves halves_load_part(const uint8_t *from, size_t n)
+{
+    halves v = {0};
+
+    for (size_t i = 0; i < n; i++) {
+        uint16_t half;
+
+        __builtin_memcpy(&half, from + 2 * i, sizeof(half));
+        v[i] = half;
+    }
+    return v;
+}
+
+INLINE void halves_store_part(uint8_t *to, halves v, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint16_t half = v[i];
+
+        __builtin_memcpy(to + 2 * i, &half, sizeof(half));
+    }
 }
 
 INLINE short half_at(const uint8_t *from)

@@ -191,6 +191,23 @@ INLINE vec vec_if_at_most(vec a, vec b, vec yes, vec no)
     return _mm512_mask_mov_ps(no, _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ), yes);
 }
 
+/* No lane is infinite or a NaN; all lanes are inside, with the ends outside. */
+INLINE bool vec_all_finite(vec v)
+{
+    return _mm512_fpclass_ps_mask(v, 0x99) == 0;
+}
+
+INLINE bool vec_all_between(vec v, vec low, vec high)
+{
+    return _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(low, v, _CMP_LT_OQ), v, high, _CMP_LT_OQ) == 0xffff;
+}
+
+/* No lane is inside, or on an end. */
+INLINE bool vec_none_within(vec v, vec low, vec high)
+{
+    return _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(low, v, _CMP_LE_OQ), v, high, _CMP_LE_OQ) == 0;
+}
+
 INLINE vec vec_floor(vec v)
 {
     return _mm512_roundscale_ps(v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
@@ -230,6 +247,12 @@ typedef struct {
 INLINE vec_knots vec_knots_of(const float from[ENG_TABLE_KNOTS])
 {
     return (vec_knots){vec_load(from), vec_load(from + LANES), vec_set(from[2 * LANES])};
+}
+
+/* Element index[i]; whole numbers from 0 to 31. */
+INLINE vec vec_inner_knot(const vec_knots *knots, vec index)
+{
+    return _mm512_permutex2var_ps(knots->low, _mm512_cvtps_epi32(index), knots->high);
 }
 
 /* Element index[i]; whole numbers from 0 to 32. */
@@ -277,6 +300,21 @@ INLINE vec vec_from_fp16(const uint8_t *from, const struct eng_load *load)
 INLINE vec vec_from_fp16_part(const uint8_t *from, size_t n, const struct eng_load *load)
 {
     return vec_of_fp16(_mm256_maskz_loadu_epi16(first(n), from), load);
+}
+
+/* fp16 values as bits, and parts of a vector of them, the others 0. */
+#define HALVES (2 * LANES)
+
+typedef uint16_t halves __attribute__((vector_size(2 * HALVES)));
+
+INLINE halves halves_load_part(const uint8_t *from, size_t n)
+{
+    return (halves)_mm512_maskz_loadu_epi16((__mmask32)((1u << n) - 1), from);
+}
+
+INLINE void halves_store_part(uint8_t *to, halves v, size_t n)
+{
+    _mm512_mask_storeu_epi16(to, (__mmask32)((1u << n) - 1), (__m512i)v);
 }
 
 INLINE short half_at(const uint8_t *from)

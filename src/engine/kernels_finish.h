@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Part of kernels_body.h, with its conditions: the end of a neural-engine task. */
 
-/* As eng_finish_enter. A number of 2^15 and above times infinity is the infinity of its sign. */
+/* As eng_finish_enter, which changes no magnitude below 2^15. A number of 2^15 and above times infinity is the infinity of its sign. */
 INLINE vec finish_enter(vec v, unsigned rules)
 {
     vec magnitude = vec_and(v, 0x7fffffff), zero = vec_set(0), infinity = vec_set(__builtin_inff());
@@ -13,82 +13,87 @@ INLINE vec finish_enter(vec v, unsigned rules)
     return v;
 }
 
-/* What a loop is specialised for: constants where it is inlined, except for the rare kinds of tables. */
-struct finish_form {
-    bool table;
-    enum pr_activation_kind kind;
-};
-
-INLINE vec finish_element(vec v, vec bias, struct finish_form form, const struct eng_finish *f,
-                          const struct table *table)
+/* `table` says whether there is one, and is a constant where this is inlined. */
+INLINE vec finish_element(vec v, vec bias, bool table, const struct eng_finish *f)
 {
     v = vec_add(vec_mul(v, vec_set(f->unscale)), bias);
     v = vec_mul(vec_add(v, vec_set(f->acc_bias)), vec_set(f->post_scale));
-    if (form.table)
-        return table_element(table, form.kind, finish_enter(v, f->enter));
+    if (table && vec_all_between(v, vec_set(-ENG_CEILING), vec_set(ENG_CEILING)))
+        return table_element(f->table, f->table->kind, TABLE_NUMBER, v);
+    if (table)
+        return table_element(f->table, f->table->kind, TABLE_ANY, finish_enter(v, f->enter));
     return f->relu ? vec_relu(v) : v;
 }
 
-INLINE void finish_line(const float *acc, const float *bias, uint8_t *y, size_t n, struct finish_form form,
+INLINE void finish_line(const float *acc, const float *bias, uint8_t *y, size_t n, bool table,
                         const struct eng_finish *constants)
 {
     const struct eng_finish f = *constants;
-    struct table table;
     vec b = vec_set(f.bias);
     size_t i = 0;
 
-    if (form.table)
-        table_open(&table, f.table);
     for (; i + LANES <= n; i += LANES) {
         if (bias)
             b = vec_load(bias + i);
-        vec_to_fp16(y + 2 * i, finish_element(vec_load(acc + i), b, form, &f, &table), f.store);
+        vec_to_fp16(y + 2 * i, finish_element(vec_load(acc + i), b, table, &f), f.store);
     }
     if (i < n) {
         if (bias)
             b = vec_load_part(bias + i, n - i);
-        vec_to_fp16_part(y + 2 * i, finish_element(vec_load_part(acc + i, n - i), b, form, &f, &table), n - i,
+        vec_to_fp16_part(y + 2 * i, finish_element(vec_load_part(acc + i, n - i), b, table, &f), n - i,
                          f.store);
     }
 }
 
 TARGET static void finish(const float *acc, const float *bias, uint8_t *y, size_t n,
-                          const struct eng_finish *f)
+                          const struct eng_finish *constants)
 {
-    if (!f->table)
-        finish_line(acc, bias, y, n, (struct finish_form){0}, f);
-    else if (f->table->kind == PR_ACTIVATION_PLAIN)
-        finish_line(acc, bias, y, n, (struct finish_form){true, PR_ACTIVATION_PLAIN}, f);
+    if (constants->table)
+        finish_line(acc, bias, y, n, true, constants);
     else
-        finish_line(acc, bias, y, n, (struct finish_form){true, f->table->kind}, f);
+        finish_line(acc, bias, y, n, false, constants);
+}
+
+/* What a loop is specialised for: constants where it is inlined. */
+struct finish_form {
+    bool table;
+    bool clean; /* fp16 values go into the table as they are, and none is a NaN */
+    enum pr_activation_kind kind;
+};
+
+INLINE vec finish_fp16(vec v, struct finish_form form, const struct eng_finish *f)
+{
+    if (form.clean)
+        return table_element(f->table, form.kind, TABLE_CLEAN, v);
+    return finish_element(v, vec_set(f->bias), form.table, f);
 }
 
 /* Each element of a band; rows of one element are taken as vectors of LANES rows. */
 INLINE void finish_band_of(const struct eng_band *given, const struct eng_load *given_load,
                            struct finish_form form, const struct eng_finish *constants)
 {
-    const struct eng_finish f = *constants;
+    struct eng_finish f = *constants;
     const struct eng_load load = *given_load;
     const struct eng_band band = *given;
     size_t step = band.in[0].row, column = band.n == 1 ? LANES : 1;
-    struct table table;
-    vec bias = vec_set(f.bias);
+    struct eng_table table;
 
-    if (form.table)
-        table_open(&table, f.table);
+    if (form.table) {
+        table = *f.table; /* a copy, which no store changes */
+        f.table = &table;
+    }
     for (size_t row = 0; row < band.rows; row += column) {
         const uint8_t *x = band.in[0].at + row * step;
         uint8_t *y = band.out + row * band.out_row;
         size_t i = 0, rows = band.rows - row < column ? band.rows - row : column;
 
         if (column > 1) {
-            store_steps(y, band.out_row,
-                        finish_element(load_steps(x, step, rows, &load), bias, form, &f, &table), rows,
+            store_steps(y, band.out_row, finish_fp16(load_steps(x, step, rows, &load), form, &f), rows,
                         band.tail, f.store);
             continue;
         }
         if (band.in[0].one) {
-            vec all = finish_element(vec_from_fp16_one(x, &load), bias, form, &f, &table);
+            vec all = finish_fp16(vec_from_fp16_one(x, &load), form, &f);
 
             for (; i + LANES <= band.n; i += LANES)
                 vec_to_fp16(y + 2 * i, all, f.store);
@@ -96,13 +101,10 @@ INLINE void finish_band_of(const struct eng_band *given, const struct eng_load *
             continue;
         }
         for (; i + LANES <= band.n; i += LANES)
-            vec_to_fp16(y + 2 * i, finish_element(vec_from_fp16(x + 2 * i, &load), bias, form, &f, &table),
-                        f.store);
+            vec_to_fp16(y + 2 * i, finish_fp16(vec_from_fp16(x + 2 * i, &load), form, &f), f.store);
         if (i < band.n)
-            store_last(
-                y + 2 * i,
-                finish_element(vec_from_fp16_part(x + 2 * i, band.n - i, &load), bias, form, &f, &table),
-                band.n - i, band.tail, f.store);
+            store_last(y + 2 * i, finish_fp16(vec_from_fp16_part(x + 2 * i, band.n - i, &load), form, &f),
+                       band.n - i, band.tail, f.store);
         else
             zero_tail(y + 2 * i, band.tail);
     }
@@ -112,10 +114,6 @@ INLINE void finish_band_of(const struct eng_band *given, const struct eng_load *
  * Where all constants are those of absent steps, an element is its own bits but for the rules, and never
  * becomes fp32. A second application changes nothing, so that vectors may overlap.
  */
-#define HALVES (2 * LANES)
-
-typedef uint16_t halves __attribute__((vector_size(2 * HALVES)));
-
 struct copy_rules {
     halves nan;     /* what a NaN becomes */
     halves ceiling; /* magnitudes from this on are infinite */
@@ -156,33 +154,36 @@ INLINE halves copy_element(halves x, const struct copy_rules *rules)
     return halves_choose(nan, rules->nan, y);
 }
 
-INLINE void copy_part(const uint8_t *x, uint8_t *y, size_t bytes, const struct copy_rules *rules)
+INLINE void copy_vector(const uint8_t *x, uint8_t *y, const struct copy_rules *rules)
 {
-    halves v = {0};
+    halves v;
 
-    __builtin_memcpy(&v, x, bytes);
+    __builtin_memcpy(&v, x, sizeof(v));
     v = copy_element(v, rules);
-    __builtin_memcpy(y, &v, bytes);
+    __builtin_memcpy(y, &v, sizeof(v));
 }
 
+/* Less than a vector, and zeros after it. */
+INLINE void copy_short(const uint8_t *x, uint8_t *y, size_t n, size_t tail, const struct copy_rules *rules)
+{
+    halves v = copy_element(halves_load_part(x, n), rules);
+
+    if (2 * n + tail >= sizeof(v)) {
+        __builtin_memcpy(y, &v, sizeof(v));
+        zero_tail(y + sizeof(v), 2 * n + tail - sizeof(v));
+    } else {
+        halves_store_part(y, v, n);
+        zero_tail(y + 2 * n, tail);
+    }
+}
+
+/* A vector at least. */
 INLINE void copy_row(const uint8_t *x, uint8_t *y, size_t bytes, const struct copy_rules *rules)
 {
-    size_t i = 0;
-
-    for (; i + sizeof(halves) <= bytes; i += sizeof(halves))
-        copy_part(x + i, y + i, sizeof(halves), rules);
-    if (i == bytes)
-        return;
-    if (bytes >= sizeof(halves)) {
-        copy_part(x + bytes - sizeof(halves), y + bytes - sizeof(halves), sizeof(halves), rules);
-    } else if (bytes >= 8) {
-        for (; i + 8 <= bytes; i += 8)
-            copy_part(x + i, y + i, 8, rules);
-        copy_part(x + bytes - 8, y + bytes - 8, 8, rules);
-    } else {
-        for (; i < bytes; i += 2)
-            copy_part(x + i, y + i, 2, rules);
-    }
+    for (size_t i = 0; i + sizeof(halves) <= bytes; i += sizeof(halves))
+        copy_vector(x + i, y + i, rules);
+    if (bytes % sizeof(halves))
+        copy_vector(x + bytes - sizeof(halves), y + bytes - sizeof(halves), rules);
 }
 
 INLINE void copy_band(const struct eng_band *given, const struct eng_load *load, const struct eng_finish *f)
@@ -191,9 +192,14 @@ INLINE void copy_band(const struct eng_band *given, const struct eng_load *load,
     const struct eng_band band = *given;
 
     for (size_t row = 0; row < band.rows; row++) {
+        const uint8_t *x = band.in[0].at + row * band.in[0].row;
         uint8_t *y = band.out + row * band.out_row;
 
-        copy_row(band.in[0].at + row * band.in[0].row, y, 2 * band.n, &rules);
+        if (band.n < HALVES) {
+            copy_short(x, y, band.n, band.tail, &rules);
+            continue;
+        }
+        copy_row(x, y, 2 * band.n, &rules);
         zero_tail(y + 2 * band.n, band.tail);
     }
 }
@@ -212,14 +218,19 @@ TARGET static void finish_band(const struct eng_band *band, const struct eng_loa
 {
     bool same = f->unscale == 1 && is_no_addend(f->bias) && is_no_addend(f->acc_bias) && f->post_scale == 1 &&
                 load->scale == 1 && !(load->rules & ~(unsigned)COPY_LOAD) &&
-                !(f->store & ~(unsigned)COPY_STORE) && !band->in[0].one;
+                !(f->store & ~(unsigned)COPY_STORE);
+    bool clean = same && load->rules & ENG_RULE_NAN_IS_INFINITY && !(f->enter & ENG_RULE_CEILING);
 
-    if (same && !f->table && band->n > 1)
+    if (same && !f->table && band->n > 1 && !band->in[0].one)
         copy_band(band, load, f);
     else if (!f->table)
         finish_band_of(band, load, (struct finish_form){0}, f);
+    else if (!clean)
+        finish_band_of(band, load, (struct finish_form){true, false, f->table->kind}, f);
     else if (f->table->kind == PR_ACTIVATION_PLAIN)
-        finish_band_of(band, load, (struct finish_form){true, PR_ACTIVATION_PLAIN}, f);
+        finish_band_of(band, load, (struct finish_form){true, true, PR_ACTIVATION_PLAIN}, f);
+    else if (f->table->kind == PR_ACTIVATION_EXP2)
+        finish_band_of(band, load, (struct finish_form){true, true, PR_ACTIVATION_EXP2}, f);
     else
-        finish_band_of(band, load, (struct finish_form){true, f->table->kind}, f);
+        finish_band_of(band, load, (struct finish_form){true, true, f->table->kind}, f);
 }

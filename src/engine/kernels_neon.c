@@ -189,6 +189,23 @@ INLINE vec vec_if_at_most(vec a, vec b, vec yes, vec no)
     return vbslq_f32(vcleq_f32(a, b), yes, no);
 }
 
+/* No lane is infinite or a NaN; all lanes are inside, with the ends outside. */
+INLINE bool vec_all_finite(vec v)
+{
+    return vminvq_u32(vcltq_f32(vabsq_f32(v), vec_set(__builtin_inff()))) != 0;
+}
+
+INLINE bool vec_all_between(vec v, vec low, vec high)
+{
+    return vminvq_u32(vandq_u32(vcltq_f32(low, v), vcltq_f32(v, high))) != 0;
+}
+
+/* No lane is inside, or on an end. */
+INLINE bool vec_none_within(vec v, vec low, vec high)
+{
+    return vmaxvq_u32(vandq_u32(vcleq_f32(low, v), vcleq_f32(v, high))) == 0;
+}
+
 INLINE vec vec_floor(vec v)
 {
     return vrndmq_f32(v);
@@ -241,6 +258,11 @@ INLINE vec vec_knot(const vec_knots *knots, vec index)
     return vld1q_f32(lane);
 }
 
+INLINE vec vec_inner_knot(const vec_knots *knots, vec index)
+{
+    return vec_knot(knots, index);
+}
+
 INLINE uint16x4_t without_denormals(uint16x4_t fp16)
 {
     return vand_u16(fp16, vtst_u16(fp16, vdup_n_u16(0x7c00)));
@@ -274,6 +296,33 @@ INLINE vec vec_from_fp16_part(const uint8_t *from, size_t n, const struct eng_lo
 
     memcpy(part, from, 2 * n);
     return vec_from_fp16(part, load);
+}
+
+/* fp16 values as bits, and parts of a vector of them, the others 0. */
+#define HALVES (2 * LANES)
+
+typedef uint16_t halves __attribute__((vector_size(2 * HALVES)));
+
+INLINE halves halves_load_part(const uint8_t *from, size_t n)
+{
+    halves v = {0};
+
+    for (size_t i = 0; i < n; i++) {
+        uint16_t half;
+
+        __builtin_memcpy(&half, from + 2 * i, sizeof(half));
+        v[i] = half;
+    }
+    return v;
+}
+
+INLINE void halves_store_part(uint8_t *to, halves v, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint16_t half = v[i];
+
+        __builtin_memcpy(to + 2 * i, &half, sizeof(half));
+    }
 }
 
 /* One element in all lanes, and one element for each lane, `step` bytes apart. */

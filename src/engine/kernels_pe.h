@@ -7,7 +7,18 @@ struct pe_form {
     bool two, compare;
     bool usual; /* the rules of m1, without ReLU and slices in the loads */
     bool plain; /* ... and all factors 1 and no addend: no NaN can come out */
+    bool raw;   /* a value first comes from loads without rules: */
 };
+
+/*
+ * Under the usual rules an infinity or NaN counts as 2^16. Loaded as it is, it makes the sum, product or
+ * square that it enters infinite or a NaN, and numbers alone never do. So loads need no rules as long as
+ * results are finite, and are repeated with them when one is not. The larger of two may hide a NaN.
+ */
+INLINE bool pe_shows_infinities(enum pr_pe_op op, bool two)
+{
+    return !(two && (op == PR_PE_MAX || op == PR_PE_MIN));
+}
 
 /* An indeterminate form would be stored as 0, so it compares as 0 too. */
 INLINE vec pe_compare(vec v, const struct eng_pe_constants *k)
@@ -64,6 +75,14 @@ INLINE struct eng_pe_constants pe_constants_of(const struct eng_pe_constants *co
     k.store &= ~(unsigned)(ENG_RULE_NO_DENORMALS | ENG_RULE_CEILING);
     if (form.usual)
         k.store = ENG_RULE_NO_MINUS_ZERO | (form.plain ? 0 : ENG_RULE_NAN_IS_ZERO);
+    return k;
+}
+
+INLINE struct eng_pe_constants pe_without_rules(const struct eng_pe_constants *constants)
+{
+    struct eng_pe_constants k = *constants;
+
+    k.load[0] = k.load[1] = (struct eng_load){.scale = 1};
     return k;
 }
 
@@ -125,6 +144,7 @@ INLINE unsigned pe_lines(struct pe_form form)
 INLINE void pe_row(struct pe_sources *s, const struct eng_band *band, size_t row, struct pe_form form,
                    const struct eng_pe_constants *k)
 {
+    UNROLL
     for (unsigned i = 0; i < pe_lines(form); i++) {
         s->at[i] = band->in[i].at + row * band->in[i].row;
         s->one[i] = band->in[i].one;
@@ -134,23 +154,35 @@ INLINE void pe_row(struct pe_sources *s, const struct eng_band *band, size_t row
     }
 }
 
+/* The elements before the finish; `raw` has the constants without rules for loads. */
+INLINE vec pe_combined(const struct pe_sources *s, size_t at, size_t n, struct pe_form form,
+                       const struct eng_pe_constants *k, const struct eng_pe_constants *raw)
+{
+    vec v;
+
+    if (!form.raw)
+        return pe_value(s, at, n, form, k);
+    v = pe_value(s, at, n, form, raw);
+    return __builtin_expect(vec_all_finite(v), 1) ? v : pe_value(s, at, n, form, k);
+}
+
 INLINE void pe_band_of(const struct eng_band *given, struct pe_form form,
                        const struct eng_pe_constants *constants)
 {
-    const struct eng_pe_constants k = pe_constants_of(constants, form);
+    const struct eng_pe_constants k = pe_constants_of(constants, form), raw = pe_without_rules(&k);
     const struct eng_band band = *given;
+    struct pe_sources s = {.one = {false}};
 
     for (size_t row = 0; row < band.rows; row++) {
         uint8_t *y = band.out + row * band.out_row;
-        struct pe_sources s;
         size_t i = 0;
 
         pe_row(&s, &band, row, form, &k);
         for (; i + LANES <= band.n; i += LANES)
-            vec_to_fp16(y + 2 * i, pe_finish(pe_value(&s, i, LANES, form, &k), form, &k), k.store);
+            vec_to_fp16(y + 2 * i, pe_finish(pe_combined(&s, i, LANES, form, &k, &raw), form, &k), k.store);
         if (i < band.n)
-            store_last(y + 2 * i, pe_finish(pe_value(&s, i, band.n - i, form, &k), form, &k), band.n - i,
-                       band.tail, k.store);
+            store_last(y + 2 * i, pe_finish(pe_combined(&s, i, band.n - i, form, &k, &raw), form, &k),
+                       band.n - i, band.tail, k.store);
         else
             zero_tail(y + 2 * i, band.tail);
     }
@@ -182,7 +214,8 @@ INLINE struct pe_form pe_form_of(const struct eng_pe_constants *k)
 INLINE void pe_band_usual(const struct eng_band *band, enum pr_pe_op op, bool two, bool plain,
                           const struct eng_pe_constants *k)
 {
-    const struct pe_form form = {.op = op, .two = two, .usual = true, .plain = plain};
+    const struct pe_form form = {
+        .op = op, .two = two, .usual = true, .plain = plain, .raw = pe_shows_infinities(op, two)};
 
     if (band->n == 1)
         pe_column_of(band, form, k);

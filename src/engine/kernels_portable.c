@@ -215,6 +215,28 @@ INLINE vec vec_if_at_most(vec a, vec b, vec yes, vec no)
     return vec_choose(a <= b, yes, no);
 }
 
+INLINE bool mask_is_full(mask choice)
+{
+    return choice[0] & choice[1] & choice[2] & choice[3];
+}
+
+/* No lane is infinite or a NaN; all lanes are inside, with the ends outside. */
+INLINE bool vec_all_finite(vec v)
+{
+    return mask_is_full(vec_and(v, 0x7fffffff) < vec_set(INFINITY));
+}
+
+INLINE bool vec_all_between(vec v, vec low, vec high)
+{
+    return mask_is_full((low < v) & (v < high));
+}
+
+/* No lane is inside, or on an end. */
+INLINE bool vec_none_within(vec v, vec low, vec high)
+{
+    return mask_is_full(~((low <= v) & (v <= high)));
+}
+
 INLINE vec vec_floor(vec v)
 {
     for (unsigned i = 0; i < LANES; i++)
@@ -263,6 +285,11 @@ INLINE vec vec_knot(const vec_knots *knots, vec index)
     return index;
 }
 
+INLINE vec vec_inner_knot(const vec_knots *knots, vec index)
+{
+    return vec_knot(knots, index);
+}
+
 INLINE vec vec_from_fp16_part(const uint8_t *from, size_t n, const struct eng_load *load)
 {
     vec v = vec_set(0);
@@ -279,6 +306,33 @@ INLINE vec vec_from_fp16_part(const uint8_t *from, size_t n, const struct eng_lo
 INLINE vec vec_from_fp16(const uint8_t *from, const struct eng_load *load)
 {
     return vec_from_fp16_part(from, LANES, load);
+}
+
+/* fp16 values as bits, and parts of a vector of them, the others 0. */
+#define HALVES (2 * LANES)
+
+typedef uint16_t halves __attribute__((vector_size(2 * HALVES)));
+
+INLINE halves halves_load_part(const uint8_t *from, size_t n)
+{
+    halves v = {0};
+
+    for (size_t i = 0; i < n; i++) {
+        uint16_t half;
+
+        __builtin_memcpy(&half, from + 2 * i, sizeof(half));
+        v[i] = half;
+    }
+    return v;
+}
+
+INLINE void halves_store_part(uint8_t *to, halves v, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint16_t half = v[i];
+
+        __builtin_memcpy(to + 2 * i, &half, sizeof(half));
+    }
 }
 
 /* One element in all lanes, and one element for each lane, `step` bytes apart. */

@@ -128,7 +128,37 @@ INLINE void planes_of(const struct eng_planes *p, uint32_t c, unsigned chains, f
     }
     UNROLL
     for (unsigned q = 0; q < chains; q++)
-        y[c + q] = reduce_tree(sum[q], reduce);
+        y[q] = reduce_tree(sum[q], reduce);
+}
+
+/* As pe_combined: sums of numbers alone are finite. */
+INLINE void planes_from(const struct eng_planes *p, uint32_t c, unsigned chains, float *y,
+                        struct pe_form form, enum pr_pe_reduce reduce, const struct eng_pe_constants *k)
+{
+    const struct eng_pe_constants raw = pe_without_rules(k);
+    float all = 0;
+
+    if (form.raw) {
+        planes_of(p, c, chains, y, form, reduce, &raw);
+        UNROLL
+        for (unsigned q = 0; q < chains; q++)
+            all += y[q] * 0;
+        if (__builtin_expect(all == 0, 1))
+            return;
+    }
+    planes_of(p, c, chains, y, form, reduce, k);
+}
+
+/* What the tree gives, times the last factor, plus epsilon. */
+INLINE void reduce_end(float *y, size_t n, const struct eng_pe_constants *k)
+{
+    vec factor = vec_set(k->final), epsilon = vec_set(k->epsilon);
+    size_t i = 0;
+
+    for (; i + LANES <= n; i += LANES)
+        vec_store(y + i, vec_add(vec_mul(factor, vec_load(y + i)), epsilon));
+    if (i < n)
+        vec_store_part(y + i, vec_add(vec_mul(factor, vec_load_part(y + i, n - i)), epsilon), n - i);
 }
 
 INLINE void pe_planes_of(const struct eng_planes *planes, float *y, struct pe_form form,
@@ -139,9 +169,10 @@ INLINE void pe_planes_of(const struct eng_planes *planes, float *y, struct pe_fo
     uint32_t c = 0;
 
     for (; c + CHAINS <= p.channels; c += CHAINS)
-        planes_of(&p, c, CHAINS, y, form, reduce, &k);
+        planes_from(&p, c, CHAINS, y + c, form, reduce, &k);
     for (; c < p.channels; c++)
-        planes_of(&p, c, 1, y, form, reduce, &k);
+        planes_from(&p, c, 1, y + c, form, reduce, &k);
+    reduce_end(y, p.channels, &k);
 }
 
 /*
@@ -184,26 +215,43 @@ INLINE void pe_across_of(const struct eng_planes *planes, float *y, struct pe_fo
                 vec_store(sum[lane] + i,
                           reduce_step(vec_load(sum[lane] + i), vec_load(sum[lane + half] + i), reduce));
     __builtin_memcpy(y, sum[0], p.channels * sizeof(float));
+    reduce_end(y, p.channels, &k);
+}
+
+INLINE bool reduces(const struct eng_pe_constants *k, bool two, enum pr_pe_op op, enum pr_pe_reduce reduce)
+{
+    return k->two == two && k->op == op && k->reduce == reduce && k->pre == 1 && !k->abs && pe_is_usual(k);
 }
 
 /* The loops that norms, means and softmax are made of, and one for all others. */
-#define PE_REDUCTIONS(name)                                                                              \
-    TARGET static void name(const struct eng_planes *planes, float *y, const struct eng_pe_constants *k) \
-    {                                                                                                    \
-        const struct pe_form sum = {.op = PR_PE_ADD, .usual = true, .plain = true};                      \
-        const struct pe_form square = {                                                                  \
-            .op = PR_PE_SQUARE_OF_SUM, .two = true, .usual = true, .plain = true};                       \
-        bool plain = pe_is_usual(k) && k->pre == 1 && !k->abs;                                           \
-                                                                                                         \
-        if (plain && !k->two && k->op == PR_PE_ADD && k->reduce == PR_PE_REDUCE_SUM)                     \
-            name##_of(planes, y, sum, PR_PE_REDUCE_SUM, k);                                              \
-        else if (plain && !k->two && k->op == PR_PE_ADD && k->reduce == PR_PE_REDUCE_MAX)                \
-            name##_of(planes, y, sum, PR_PE_REDUCE_MAX, k);                                              \
-        else if (plain && k->two && k->op == PR_PE_SQUARE_OF_SUM && k->reduce == PR_PE_REDUCE_SUM)       \
-            name##_of(planes, y, square, PR_PE_REDUCE_SUM, k);                                           \
-        else                                                                                             \
-            name##_of(planes, y, pe_form_of(k), k->reduce, k);                                           \
-    }
+TARGET static void pe_planes(const struct eng_planes *planes, float *y, const struct eng_pe_constants *k)
+{
+    const struct pe_form sum = {.op = PR_PE_ADD, .usual = true, .plain = true, .raw = true};
+    const struct pe_form square = {
+        .op = PR_PE_SQUARE_OF_SUM, .two = true, .usual = true, .plain = true, .raw = true};
+    const struct pe_form largest = {.op = PR_PE_ADD, .usual = true, .plain = true};
 
-PE_REDUCTIONS(pe_planes)
-PE_REDUCTIONS(pe_across)
+    if (reduces(k, false, PR_PE_ADD, PR_PE_REDUCE_SUM))
+        pe_planes_of(planes, y, sum, PR_PE_REDUCE_SUM, k);
+    else if (reduces(k, false, PR_PE_ADD, PR_PE_REDUCE_MAX))
+        pe_planes_of(planes, y, largest, PR_PE_REDUCE_MAX, k);
+    else if (reduces(k, true, PR_PE_SQUARE_OF_SUM, PR_PE_REDUCE_SUM))
+        pe_planes_of(planes, y, square, PR_PE_REDUCE_SUM, k);
+    else
+        pe_planes_of(planes, y, pe_form_of(k), k->reduce, k);
+}
+
+TARGET static void pe_across(const struct eng_planes *planes, float *y, const struct eng_pe_constants *k)
+{
+    const struct pe_form sum = {.op = PR_PE_ADD, .usual = true, .plain = true};
+    const struct pe_form square = {.op = PR_PE_SQUARE_OF_SUM, .two = true, .usual = true, .plain = true};
+
+    if (reduces(k, false, PR_PE_ADD, PR_PE_REDUCE_SUM))
+        pe_across_of(planes, y, sum, PR_PE_REDUCE_SUM, k);
+    else if (reduces(k, false, PR_PE_ADD, PR_PE_REDUCE_MAX))
+        pe_across_of(planes, y, sum, PR_PE_REDUCE_MAX, k);
+    else if (reduces(k, true, PR_PE_SQUARE_OF_SUM, PR_PE_REDUCE_SUM))
+        pe_across_of(planes, y, square, PR_PE_REDUCE_SUM, k);
+    else
+        pe_across_of(planes, y, pe_form_of(k), k->reduce, k);
+}

@@ -4,43 +4,39 @@
  * table.c, on all lanes; a lane also computes the branches that it does not need, and does not select them.
  */
 
-/* A table ready for a loop: a copy, so that no store changes it, and its knots where lanes find them. */
-struct table {
-    struct eng_table of;
-    float step[ENG_TABLE_KNOTS]; /* from each knot to the next; the last has none, and takes itself */
-    float place;                 /* of the first knot, in knots */
-    vec_knots knot, steps;
-};
-
-INLINE void table_open(struct table *t, const struct eng_table *table)
+/* A NaN takes either end, and the caller does not select it. */
+INLINE vec table_between(const struct eng_table *t, vec x)
 {
-    const float *knot = t->of.knot;
-
-    t->of = *table;
-    for (unsigned i = 0; i + 1 < ENG_TABLE_KNOTS; i += LANES)
-        vec_store(t->step + i, vec_sub(vec_load(knot + i + 1), vec_load(knot + i)));
-    t->step[ENG_TABLE_KNOTS - 1] = knot[ENG_TABLE_KNOTS - 1] - knot[ENG_TABLE_KNOTS - 1];
-    t->place = t->of.first * t->of.scale;
-    t->knot = vec_knots_of(knot);
-    t->steps = vec_knots_of(t->step);
-}
-
-/* A NaN is no knot, and comes out as one; the first operand of both comparisons loses against a number. */
-INLINE vec table_between(const struct table *t, vec x)
-{
-    vec at = vec_mul(x, vec_set(t->of.scale)), whole = vec_floor(at);
+    const vec_knots knots = vec_knots_of(t->knot), steps = vec_knots_of(t->step);
+    vec at = vec_mul(x, vec_set(t->scale)), whole = vec_floor(at);
     vec knot = vec_clamp(vec_sub(whole, vec_set(t->place)), vec_set(0), vec_set(ENG_TABLE_KNOTS - 1));
 
-    return vec_add(vec_knot(&t->knot, knot), vec_mul(vec_sub(at, whole), vec_knot(&t->steps, knot)));
+    return vec_add(vec_knot(&knots, knot), vec_mul(vec_sub(at, whole), vec_knot(&steps, knot)));
 }
 
-INLINE vec table_plain(const struct table *t, vec x)
+/* Of knots that all have a next one. */
+INLINE vec table_inside(const struct eng_table *t, vec x)
 {
-    vec first = vec_set(t->of.first), last = vec_set(t->of.first + (ENG_TABLE_KNOTS - 1) / t->of.scale);
-    vec low = vec_add(vec_mul(vec_set(t->of.low_slope), x), vec_set(t->of.low_intercept));
-    vec high = vec_add(vec_mul(vec_set(t->of.high_slope), x), vec_set(t->of.high_intercept));
+    const vec_knots knots = vec_knots_of(t->knot), steps = vec_knots_of(t->step);
+    vec at = vec_mul(x, vec_set(t->scale)), whole = vec_floor(at), knot = vec_sub(whole, vec_set(t->place));
 
-    return vec_if_less(x, first, low, vec_if_less(last, x, high, table_between(t, x)));
+    return vec_add(vec_inner_knot(&knots, knot), vec_mul(vec_sub(at, whole), vec_inner_knot(&steps, knot)));
+}
+
+INLINE vec table_tails(const struct eng_table *t, vec x, vec inside)
+{
+    vec low = vec_add(vec_mul(vec_set(t->low_slope), x), vec_set(t->low_intercept));
+    vec high = vec_add(vec_mul(vec_set(t->high_slope), x), vec_set(t->high_intercept));
+
+    return vec_if_less(x, vec_set(t->first), low, vec_if_less(vec_set(t->last), x, high, inside));
+}
+
+/* A clamp is a table with all its knots near one place, where hardly a value is. */
+INLINE vec table_plain(const struct eng_table *t, vec x)
+{
+    if (vec_none_within(x, vec_set(t->first), vec_set(t->last)))
+        return table_tails(t, x, x);
+    return table_tails(t, x, table_between(t, x));
 }
 
 INLINE vec table_power(vec exponent)
@@ -48,17 +44,17 @@ INLINE vec table_power(vec exponent)
     return vec_power_of_two(vec_min(vec_max(exponent, vec_set(-126)), vec_set(127)));
 }
 
-INLINE vec table_root(const struct table *t, vec x)
+INLINE vec table_root(const struct eng_table *t, vec x)
 {
     vec exponent = vec_exponent(x);
     vec e = vec_floor(vec_mul(vec_add(exponent, vec_set(1)), vec_set(0.5f)));
     vec m = vec_mul(vec_significand(x), table_power(vec_sub(exponent, vec_add(e, e))));
 
     return vec_mul(table_between(t, m),
-                   table_power(t->of.kind == PR_ACTIVATION_SQRT ? e : vec_mul(e, vec_set(-1))));
+                   table_power(t->kind == PR_ACTIVATION_SQRT ? e : vec_mul(e, vec_set(-1))));
 }
 
-INLINE vec table_curve(const struct table *t, enum pr_activation_kind kind, vec x)
+INLINE vec table_curve(const struct eng_table *t, enum pr_activation_kind kind, vec x)
 {
     vec whole = vec_floor(x), half = vec_mul(vec_significand(x), vec_set(0.5f));
     vec e = vec_add(vec_exponent(x), vec_set(1));
@@ -79,19 +75,39 @@ INLINE vec table_curve(const struct table *t, enum pr_activation_kind kind, vec 
 
 #define TABLE_NEGATIVE (-0x1p-126f) /* the largest number that is below zero for a table */
 
-/* `kind` is the table's, and a constant where this is inlined for the common one. */
-INLINE vec table_element(const struct table *t, enum pr_activation_kind kind, vec x)
+INLINE vec table_ends(const struct eng_table *t, enum pr_activation_kind kind, vec x)
+{
+    vec y = vec_if_at_most(vec_set(t->high), x, vec_set(t->above), table_curve(t, kind, x));
+
+    return vec_if_at_most(x, vec_set(t->low), vec_set(t->below), y);
+}
+
+/* What is known of the values: a number is no NaN; a clean one is no fp32 denormal either. */
+enum table_input { TABLE_ANY, TABLE_NUMBER, TABLE_CLEAN };
+
+/* `kind` is the table's, and a constant where this is inlined for a common one. */
+INLINE vec table_element(const struct eng_table *t, enum pr_activation_kind kind, enum table_input input,
+                         vec x)
 {
     vec zero = vec_set(0), given = x, negative = vec_set(TABLE_NEGATIVE), y;
 
-    x = vec_if_less(vec_and(x, 0x7fffffff), vec_set(-TABLE_NEGATIVE), zero, x);
-    if (t->of.odd)
+    if (input == TABLE_CLEAN)
+        x = vec_add(x, zero); /* -0 becomes 0 */
+    else
+        x = vec_if_less(vec_and(x, 0x7fffffff), vec_set(-TABLE_NEGATIVE), zero, x);
+    if (t->odd)
         x = vec_and(x, 0x7fffffff);
-    y = vec_if_at_most(vec_set(t->of.high), x, vec_set(t->of.above), table_curve(t, kind, x));
-    y = vec_if_at_most(x, vec_set(t->of.low), vec_set(t->of.below), y);
-    if (t->of.odd)
+    if (kind != PR_ACTIVATION_PLAIN)
+        y = table_ends(t, kind, x);
+    else if (vec_all_between(x, vec_set(t->inner_low), vec_set(t->inner_high)))
+        y = table_inside(t, x);
+    else
+        y = table_ends(t, PR_ACTIVATION_PLAIN, x);
+    if (t->odd)
         y = vec_if_at_most(given, negative, vec_mul(y, vec_set(-1)), y);
-    if (t->of.positive)
+    if (t->positive)
         y = vec_if_at_most(given, negative, zero, y);
-    return vec_if_at_most(given, vec_set(__builtin_inff()), y, given); /* but for a NaN */
+    if (input == TABLE_ANY)
+        y = vec_if_at_most(given, vec_set(__builtin_inff()), y, given); /* but for a NaN */
+    return y;
 }

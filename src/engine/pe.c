@@ -9,7 +9,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHUNK = 256 };
+enum { CHUNK = 256, ONE = 0x3c00 };
+
+/* 1 is what almost every factor is, and no rule changes it. */
+static float factor(uint16_t half, unsigned load_rules)
+{
+    return half == ONE ? 1 : eng_constant(half, load_rules);
+}
 
 struct eng_pe_constants eng_pe_constants_of(const struct pr_task *task, const struct eng_operands *operands,
                                             const struct eng_rules *rules)
@@ -21,9 +27,9 @@ struct eng_pe_constants eng_pe_constants_of(const struct pr_task *task, const st
         .compare = pe->compare,
         .function = pe->function,
         .two = pe->two_sources,
-        .pre = eng_constant(pe->pre_scale, rules->load),
+        .pre = factor(pe->pre_scale, rules->load),
         .sign2 = pe->negate2 ? -1.0f : 1.0f,
-        .scale = eng_constant(pe->scale, rules->load),
+        .scale = factor(pe->scale, rules->load),
         .bias = eng_constant_addend(pe->bias, rules->load),
         .final = eng_constant_fp32(pe->final_scale, rules->load),
         .epsilon = eng_constant_addend(pe->epsilon, rules->load),
@@ -175,7 +181,7 @@ float eng_pe_reduce_element(float lane, float a, float b, const struct eng_pe_co
  * Division and square root are rounded correctly everywhere. Where -0 cannot be stored, it counts as +0 here
  * too.
  */
-static float function_of(const struct eng_pe_constants *k, float v)
+float eng_pe_function(float v, const struct eng_pe_constants *k)
 {
     if (v == 0 && k->store & ENG_RULE_NO_MINUS_ZERO)
         v = 0;
@@ -187,11 +193,6 @@ static float function_of(const struct eng_pe_constants *k, float v)
     return v;
 }
 
-float eng_pe_function(float tree, const struct eng_pe_constants *k)
-{
-    return function_of(k, k->final * tree + k->epsilon);
-}
-
 /*
  * y = function(final_scale * tree + epsilon). The lanes are combined pairwise: lane i takes lane i + 8, then
  * i + 4, i + 2, i + 1.
@@ -201,7 +202,7 @@ float eng_pe_reduce_end(float lanes[ENG_LANES], const struct eng_pe_constants *k
     for (unsigned half = ENG_LANES / 2; half > 0; half /= 2)
         for (unsigned lane = 0; lane < half; lane++)
             lanes[lane] = reduce_two(k, lanes[lane], lanes[lane + half]);
-    return eng_pe_function(lanes[0], k);
+    return eng_pe_function(k->final * lanes[0] + k->epsilon, k);
 }
 
 /* One tree, chosen: lane w mod 16 takes its elements row by row in the order of D and H. */

@@ -17,7 +17,7 @@ struct eng_pe_constants eng_pe_constants_of(const struct pr_task *task, const st
                                             const struct eng_rules *rules);
 void eng_pe_reduce_begin(float lanes[ENG_LANES], const struct eng_pe_constants *constants);
 float eng_pe_reduce_element(float lane, float a, float b, const struct eng_pe_constants *constants);
-float eng_pe_function(float tree, const struct eng_pe_constants *constants);
+float eng_pe_function(float value, const struct eng_pe_constants *constants);
 float eng_pe_reduce_end(float lanes[ENG_LANES], const struct eng_pe_constants *constants);
 void eng_pe_fast(struct eng_pool *pool, const struct eng_pe_constants *constants,
                  const struct eng_operands *operands, bool reduces);

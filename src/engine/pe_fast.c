@@ -16,6 +16,7 @@ enum {
     REDUCE_CHANNELS = 256, /* of one piece of a reduction, at most ... */
     REDUCE_WORK = 32768,   /* ... and as many as make this many elements, but at least one */
     NARROW = 8,            /* elements that are worth a vector, from here on */
+    FEW = 3,               /* outputs that are not worth one, below that */
 };
 
 /* A line along an axis of stride 0 is one element, read once and repeated. */
@@ -187,7 +188,7 @@ static void planes_piece(void *context, size_t piece, unsigned worker)
     for (unsigned i = 0; i < (p->k->two ? 2u : 1u); i++)
         part.at[i] += (size_t)first * part.channel[i] + (size_t)other * p->operands->src[i].stride[p->other];
     (p->across ? p->kernels->pe_across : p->kernels->pe_planes)(&part, y, p->k);
-    for (uint32_t i = 0; i < part.channels; i++)
+    for (uint32_t i = 0; p->k->function != PR_PE_FUNCTION_NONE && i < part.channels; i++)
         y[i] = eng_pe_function(y[i], p->k);
     p->kernels->to_half_steps(
         y, dst->host + (size_t)first * dst->stride[p->axis] + (size_t)other * dst->stride[p->other],
@@ -242,6 +243,8 @@ static bool run_planes(struct eng_pool *pool, const struct eng_pe_constants *k,
     for (unsigned i = 0; i < 2; i++)
         set_steps(&p.of, i, &operands->src[k->two ? i : 0], axis);
     p.across = is_across(&p.of, k->two ? 2 : 1);
+    if (p.across && out[axis] < FEW && plane >= NARROW)
+        return false; /* lines are gathered, and reduced as rows */
     block = p.across && block < 16 ? 16 : block;
     p.block = block < 1 ? 1 : block < ENG_PLANES_MAX ? (uint32_t)block : ENG_PLANES_MAX;
     p.blocks = (out[axis] + p.block - 1) / p.block;

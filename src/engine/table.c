@@ -35,9 +35,21 @@ bool eng_table_read(struct eng_table *table, const uint16_t values[PR_TABLE_VALU
         .high_slope = eng_half_to_float(values[PR_AT_HIGH_SLOPE]),
         .high_intercept = eng_half_to_float(values[PR_AT_HIGH_INTERCEPT]),
     };
-    for (unsigned i = 0; i < ENG_TABLE_KNOTS; i++)
-        table->knot[i] = eng_half_to_float(values[PR_AT_KNOTS + i]);
+    eng_half_row_to_float(values + PR_AT_KNOTS, table->knot, ENG_TABLE_KNOTS);
+    eng_table_derive(table);
     return true;
+}
+
+void eng_table_derive(struct eng_table *table)
+{
+    float last = ENG_TABLE_KNOTS - 1, before = nextafterf(table->first, -INFINITY);
+
+    for (unsigned i = 0; i < ENG_TABLE_KNOTS; i++)
+        table->step[i] = table->knot[i + 1 < ENG_TABLE_KNOTS ? i + 1 : i] - table->knot[i];
+    table->place = table->first * table->scale;
+    table->last = table->first + last / table->scale;
+    table->inner_low = table->low > before ? table->low : before;
+    table->inner_high = table->high < table->last ? table->high : table->last;
 }
 
 /*

@@ -24,11 +24,16 @@ struct eng_table {
     float knot[ENG_TABLE_KNOTS];
     float first, scale; /* the first knot's x, and 1 / distance of knots; a power of two */
     float low_slope, low_intercept, high_slope, high_intercept;
+    /* What the vector loops need beside that, by eng_table_derive: */
+    float step[ENG_TABLE_KNOTS]; /* from each knot to the next; the last one has itself as the next */
+    float place, last;           /* the first knot's x times scale, and the last knot's x */
+    float inner_low, inner_high; /* between these, without them, a plain table has neither tail nor clamp */
 };
 
 /* False with a problem when the table's code or exponent is not supported. */
 bool eng_table_read(struct eng_table *table, const uint16_t values[PR_TABLE_VALUES],
                     struct pr_problem *problem);
+void eng_table_derive(struct eng_table *table);
 /* The reference: one value, in fp32. */
 float eng_table_value(const struct eng_table *table, float x);
 

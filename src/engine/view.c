@@ -95,6 +95,24 @@ unsigned eng_view_rules(const struct eng_view *view, unsigned load_rules)
     return view->slice && load_rules ? load_rules | ENG_RULE_SLICE : load_rules;
 }
 
+/* Each axis steps over all that the axes before it reach, as in almost every tensor. */
+static bool axes_nest(const struct eng_view *view)
+{
+    uint64_t inside = view->tail ? view->tail : pr_format_bytes(view->format);
+    unsigned first = view->tail ? PR_AXIS_W + 1 : PR_AXIS_W;
+
+    if (is_interleaved(view))
+        return false;
+    for (unsigned axis = first; axis < PR_AXES; axis++) {
+        if (view->extent[axis] == 1)
+            continue;
+        if (view->stride[axis] < inside)
+            return false;
+        inside += (uint64_t)(view->extent[axis] - 1) * view->stride[axis];
+    }
+    return true;
+}
+
 /*
  * Axes in rising order of stride: each must step over all that the smaller ones reach. That is more than
  * needed for some odd layouts, which then merely run in order.
@@ -103,6 +121,8 @@ bool eng_view_overlaps_itself(const struct eng_view *view)
 {
     uint32_t count[PR_AXES], bundle = bundle_of(view);
 
+    if (axes_nest(view))
+        return false;
     memcpy(count, view->extent, sizeof(count));
     count[view->bundled] = (count[view->bundled] + bundle - 1) / bundle;
     return pr_strides_overlap(count, view->stride, bundle * pr_format_bytes(view->format), view->tail);

@@ -21,7 +21,6 @@
 #define COLUMNS      2
 #define TILE_VECTORS 2
 #define TILE_PIXELS  6
-#define TRANSPOSE    "engine/kernels_transpose.h"
 #define SCALED       0
 
 typedef float vec __attribute__((vector_size(16)));

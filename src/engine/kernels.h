@@ -117,9 +117,19 @@ struct eng_tile {
     float ceiling;
 };
 
-/* Elements of a row of a finished tile, and the maximum number of its channels. */
-#define ENG_TILE_ROW      16u
-#define ENG_TILE_CHANNELS 32u
+/*
+ * The end of a tile: rows of columns, whose sums follow each other. Either channels or columns are packed in
+ * the destination. Distances are in bytes.
+ */
+struct eng_tile_end {
+    const float *acc; /* [pixel][channel] */
+    size_t acc_next;  /* floats from pixel to pixel */
+    const float *bias;
+    uint32_t rows, columns, channels;
+    uint8_t *to;
+    size_t row, column, channel;
+    size_t tail; /* bytes of zeros after each row of packed columns, an even number */
+};
 
 /*
  * Winograd's F(2x2, 3x3): a tile is 4x4 inputs and 2x2 outputs. Inputs, weights and sums have 16 transform
@@ -180,7 +190,7 @@ struct eng_kernels {
     unsigned panel;        /* maximum number of output channels in mac_columns, a power of two */
     unsigned columns;      /* maximum number of vectors in mac_columns */
     unsigned tile_vectors; /* maximum number of vectors of channels in a tile, */
-    unsigned tile_pixels;  /* and of pixels: even, at most ENG_TILE_ROW */
+    unsigned tile_pixels;  /* and of pixels: even, at most 16 */
     /*
      * A fused multiply-add detects the ceiling at no cost: with inputs times 2^112 and weights times 2, a
      * partial sum that reaches 2^15 is one that overflows fp32, and no other result changes, because the
@@ -225,12 +235,8 @@ struct eng_kernels {
      */
     void (*mac_columns)(const struct eng_mac *mac, unsigned group, unsigned vectors);
     void (*mac_tile)(const struct eng_tile *tile, unsigned vectors, unsigned pixels);
-    /*
-     * The end of a tile's sums, `acc_row` floats from pixel to pixel. For each channel a row of ENG_TILE_ROW
-     * elements; those after the last pixel have no meaning.
-     */
-    void (*finish_tile)(const float *acc, size_t acc_row, const float *bias, unsigned pixels,
-                        unsigned vectors, uint16_t *out, const struct eng_finish *finish);
+    /* Sums and biases are read in whole vectors. */
+    void (*finish_tile)(const struct eng_tile_end *end, const struct eng_finish *finish);
     /*
      * n columns, a multiple of `lanes`, take in one element for each tap: the larger, or the product. Taps
      * are `tap` floats apart.

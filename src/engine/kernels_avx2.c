@@ -19,7 +19,6 @@
 #define COLUMNS      3
 #define TILE_VECTORS 2
 #define TILE_PIXELS  6
-#define TRANSPOSE    "engine/kernels_transpose_x86.h"
 #define SCALED       1
 
 /* Output channels and vectors of tiles in the registers of winograd_products. */

@@ -19,7 +19,6 @@
 #define COLUMNS      3
 #define TILE_VECTORS 2
 #define TILE_PIXELS  14
-#define TRANSPOSE    "engine/kernels_transpose_x86.h"
 #define SCALED       1
 
 /* Output channels and vectors of tiles in the registers of winograd_products. */
@@ -351,7 +350,7 @@ INLINE __m256i fp16_of_vec(vec v, unsigned rules)
     half = _mm512_maskz_cvtps_ph(number, v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     if (!(rules & ENG_RULE_NAN_IS_ZERO))
         half = _mm256_mask_mov_epi16(_mm256_set1_epi16(0x7e00), number, half);
-    if (rules & ENG_RULE_NO_MINUS_ZERO)
+    if (rules & ENG_RULE_NO_MINUS_ZERO && !(rules & ENG_RULE_NO_DENORMALS))
         half = _mm256_maskz_mov_epi16(_mm256_test_epi16_mask(half, _mm256_set1_epi16(0x7fff)), half);
     if (rules & ENG_RULE_NO_DENORMALS)
         half = _mm256_maskz_mov_epi16(_mm256_test_epi16_mask(half, infinity), half);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inner loops, for one instruction set. The including file has defined the vector type and its functions,
- * TARGET, INLINE, KERNELS, LANES, PANEL, COLUMNS, TILE_VECTORS, TILE_PIXELS, TRANSPOSE, SCALED,
- * WINOGRAD_PANEL, WINOGRAD_COLUMNS and WINOGRAD_FEW; this file ends with the table of the set. It is included
- * once per instruction set and so has no guard.
+ * TARGET, INLINE, KERNELS, LANES, PANEL, COLUMNS, TILE_VECTORS, TILE_PIXELS, SCALED, WINOGRAD_PANEL,
+ * WINOGRAD_COLUMNS and WINOGRAD_FEW; this file ends with the table of the set. It is included once per
+ * instruction set and so has no guard.
  */
 
 #if defined(__clang__)
@@ -24,15 +24,26 @@ INLINE void line_to_float(const uint8_t *fp16, float *floats, size_t n, const st
 }
 
 /*
- * Loads with rare rules have separate loops, because branches for them would slow down the common loads. The
- * rules are copied so that the compiler knows that no store through `floats` changes them.
+ * The loads of multiply-accumulate tasks, and loads with rare rules, have separate loops, because branches
+ * would slow down the common loads. The rules are copied so that the compiler knows that no store through
+ * `floats` changes them.
  */
 #define RARE_RULES (ENG_RULE_SLICE | ENG_RULE_FINITE_INFINITY)
+#define MAC_RULES  (ENG_RULE_NAN_IS_INFINITY | ENG_RULE_NO_DENORMALS)
+
+INLINE bool is_mac_load(const struct eng_load *load)
+{
+    return (load->rules & (RARE_RULES | MAC_RULES)) == MAC_RULES && !load->relu;
+}
 
 TARGET static void to_float(const uint8_t *fp16, float *floats, size_t n, const struct eng_load *load)
 {
     struct eng_load rules = *load;
 
+    if (is_mac_load(load)) {
+        line_to_float(fp16, floats, n, &(struct eng_load){.rules = MAC_RULES, .scale = rules.scale});
+        return;
+    }
     if (rules.rules & RARE_RULES) {
         line_to_float(fp16, floats, n, &rules);
         return;
@@ -61,6 +72,11 @@ TARGET static void rows_to_float(const uint8_t *from, size_t from_stride, float 
 {
     struct eng_load rules = *load;
 
+    if (is_mac_load(load)) {
+        rows_to_float_by(from, from_stride, to, to_stride, rows, n,
+                         &(struct eng_load){.rules = MAC_RULES, .scale = rules.scale});
+        return;
+    }
     if (rules.rules & RARE_RULES) {
         rows_to_float_by(from, from_stride, to, to_stride, rows, n, &rules);
         return;
@@ -102,7 +118,6 @@ TARGET static bool all_finite(const float *floats, size_t n)
 #include "engine/kernels_table.h"
 #include "engine/kernels_finish.h"
 #include "engine/kernels_mac.h"
-#include TRANSPOSE
 #include "engine/kernels_tile.h"
 #include "engine/kernels_winograd.h"
 #include "engine/kernels_exact.h"

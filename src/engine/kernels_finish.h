@@ -13,15 +13,21 @@ INLINE vec finish_enter(vec v, unsigned rules)
     return v;
 }
 
+/* `kind` may be a constant where this is inlined. */
+INLINE vec finish_by_table(vec v, enum pr_activation_kind kind, const struct eng_finish *f)
+{
+    if (vec_all_between(v, vec_set(-ENG_CEILING), vec_set(ENG_CEILING)))
+        return table_element(f->table, kind, TABLE_NUMBER, v);
+    return table_element(f->table, kind, TABLE_ANY, finish_enter(v, f->enter));
+}
+
 /* `table` says whether there is one, and is a constant where this is inlined. */
 INLINE vec finish_element(vec v, vec bias, bool table, const struct eng_finish *f)
 {
     v = vec_add(vec_mul(v, vec_set(f->unscale)), bias);
     v = vec_mul(vec_add(v, vec_set(f->acc_bias)), vec_set(f->post_scale));
-    if (table && vec_all_between(v, vec_set(-ENG_CEILING), vec_set(ENG_CEILING)))
-        return table_element(f->table, f->table->kind, TABLE_NUMBER, v);
     if (table)
-        return table_element(f->table, f->table->kind, TABLE_ANY, finish_enter(v, f->enter));
+        return finish_by_table(v, f->table->kind, f);
     return f->relu ? vec_relu(v) : v;
 }
 

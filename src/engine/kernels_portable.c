@@ -21,7 +21,6 @@
 #define COLUMNS      2
 #define TILE_VECTORS 2
 #define TILE_PIXELS  6
-#define TRANSPOSE    "engine/kernels_transpose.h"
 #define SCALED       0
 
 /* Output channels and vectors of tiles in the registers of winograd_products. */

@@ -71,34 +71,131 @@ TARGET static void mac_tile(const struct eng_tile *t, unsigned vectors, unsigned
     }
 }
 
-INLINE void finish_tile_by(const float *acc, size_t acc_row, const float *bias, unsigned pixels,
-                           unsigned vectors, uint16_t *out, struct finish_form form,
-                           const struct eng_finish *constants)
-{
-    uint16_t line[ENG_TILE_ROW][TILE_VECTORS * LANES] __attribute__((aligned(64)));
-    const struct eng_finish f = *constants;
-    struct table table;
+#define TILE_CHANNELS (TILE_VECTORS * LANES)
+#define TILE_ROW      16 /* pixels, at least those of a tile */
 
+/* What the loops of a tile's end are specialised for: constants where it is inlined. */
+struct tile_form {
+    bool table;
+    enum pr_activation_kind kind;
+    bool sum; /* neither a constant addend nor a factor */
+};
+
+INLINE vec tile_element(vec v, vec bias, struct tile_form form, const struct eng_finish *f)
+{
+    if (!form.sum)
+        return finish_element(v, bias, form.table, f);
+    v = vec_add_exact(bias, v, vec_set(f->unscale));
     if (form.table)
-        table_open(&table, f.table);
-    for (unsigned p = 0; p < pixels; p++)
-        for (unsigned v = 0; v < vectors; v++)
-            vec_to_fp16((uint8_t *)&line[p][v * LANES],
-                        finish_element(vec_load(acc + p * acc_row + v * LANES), vec_load(bias + v * LANES),
-                                       form, &f, &table),
-                        f.store);
-    half_transpose(line[0], TILE_VECTORS * LANES, out, pixels, vectors * LANES);
+        return finish_by_table(v, form.kind, f);
+    return f->relu ? vec_relu(v) : v;
 }
 
-TARGET static void finish_tile(const float *acc, size_t acc_row, const float *bias, unsigned pixels,
-                               unsigned vectors, uint16_t *out, const struct eng_finish *constants)
+/* Channels are packed: pixel by pixel. */
+INLINE void tile_to_channels(const struct eng_tile_end *end, struct tile_form form,
+                             const struct eng_finish *f)
 {
-    if (!constants->table)
-        finish_tile_by(acc, acc_row, bias, pixels, vectors, out, (struct finish_form){0}, constants);
-    else if (constants->table->kind == PR_ACTIVATION_PLAIN)
-        finish_tile_by(acc, acc_row, bias, pixels, vectors, out,
-                       (struct finish_form){true, PR_ACTIVATION_PLAIN}, constants);
+    const float *acc = end->acc;
+
+    for (uint32_t row = 0; row < end->rows; row++)
+        for (uint32_t x = 0; x < end->columns; x++, acc += end->acc_next) {
+            uint8_t *to = end->to + row * end->row + x * end->column;
+
+            for (uint32_t c = 0; c < end->channels; c += LANES) {
+                vec v = tile_element(vec_load(acc + c), vec_load(end->bias + c), form, f);
+
+                if (c + LANES <= end->channels)
+                    vec_to_fp16(to + 2 * c, v, f->store);
+                else
+                    vec_to_fp16_part(to + 2 * c, v, end->channels - c, f->store);
+            }
+        }
+}
+
+/* At most 2 * TILE_ROW bytes, by moves of fixed sizes that may overlap. */
+INLINE void copy_pixels(uint8_t *to, const uint8_t *from, size_t bytes)
+{
+    if (bytes >= 16) {
+        __builtin_memcpy(to, from, 16);
+        __builtin_memcpy(to + bytes - 16, from + bytes - 16, 16);
+    } else if (bytes >= 8) {
+        __builtin_memcpy(to, from, 8);
+        __builtin_memcpy(to + bytes - 8, from + bytes - 8, 8);
+    } else if (bytes >= 4) {
+        __builtin_memcpy(to, from, 4);
+        __builtin_memcpy(to + bytes - 4, from + bytes - 4, 4);
+    } else {
+        __builtin_memcpy(to, from, 2);
+    }
+}
+
+/* Each channel's pixels of one row. Those of a tile of one row are followed by zeros in `from`. */
+INLINE void store_tile_row(const struct eng_tile_end *end, uint8_t *to, const uint8_t *from)
+{
+    size_t bytes = 2 * (size_t)end->columns, whole = 2 * TILE_ROW;
+
+    if (end->rows == 1 && end->tail && bytes + end->tail >= whole) {
+        for (uint32_t c = 0; c < end->channels; c++, to += end->channel, from += whole) {
+            __builtin_memcpy(to, from, whole);
+            zero_tail(to + whole, bytes + end->tail - whole);
+        }
+        return;
+    }
+    for (uint32_t c = 0; c < end->channels; c++, to += end->channel, from += whole) {
+        copy_pixels(to, from, bytes);
+        zero_tail(to + bytes, end->tail);
+    }
+}
+
+/* Columns are packed: the tile is transposed first. */
+INLINE void tile_to_columns(const struct eng_tile_end *end, struct tile_form form, const struct eng_finish *f)
+{
+    uint8_t line[TILE_ROW][2 * TILE_CHANNELS] __attribute__((aligned(64)));
+    uint8_t out[TILE_CHANNELS][2 * TILE_ROW] __attribute__((aligned(64)));
+    uint32_t pixels = end->rows * end->columns;
+
+    for (uint32_t c = 0; c < end->channels; c += LANES) {
+        vec bias = vec_load(end->bias + c);
+
+        for (uint32_t p = 0; p < pixels; p++)
+            vec_to_fp16(&line[p][2 * c],
+                        tile_element(vec_load(end->acc + p * end->acc_next + c), bias, form, f), f->store);
+        for (uint32_t p = pixels; p < TILE_ROW; p++)
+            vec_to_fp16(&line[p][2 * c], vec_set(0), 0);
+    }
+    for (uint32_t c = 0; c < end->channels; c += 8)
+        for (uint32_t p = 0; p < TILE_ROW; p += 8)
+            transpose_block(&line[p][2 * c], sizeof(line[0]), &out[c][2 * p], sizeof(out[0]));
+    for (uint32_t row = 0; row < end->rows; row++)
+        store_tile_row(end, end->to + row * end->row, &out[0][2 * row * end->columns]);
+}
+
+INLINE void finish_tile_by(const struct eng_tile_end *given, struct tile_form form,
+                           const struct eng_finish *constants, unsigned store)
+{
+    const struct eng_tile_end end = *given;
+    struct eng_finish f = *constants;
+
+    f.store = store;
+    if (end.column == 2)
+        tile_to_columns(&end, form, &f);
     else
-        finish_tile_by(acc, acc_row, bias, pixels, vectors, out,
-                       (struct finish_form){true, constants->table->kind}, constants);
+        tile_to_channels(&end, form, &f);
+}
+
+#define STORE_RULES (ENG_RULE_NAN_IS_ZERO | ENG_RULE_NO_MINUS_ZERO)
+#define STORE_SUMS  (STORE_RULES | ENG_RULE_NO_DENORMALS | ENG_RULE_CEILING)
+
+TARGET static void finish_tile(const struct eng_tile_end *end, const struct eng_finish *f)
+{
+    bool sum = is_no_addend(f->acc_bias) && f->post_scale == 1;
+
+    if (sum && !f->table && f->store == STORE_SUMS)
+        finish_tile_by(end, (struct tile_form){.sum = true}, f, STORE_SUMS);
+    else if (sum && f->table && f->table->kind == PR_ACTIVATION_PLAIN && f->store == STORE_RULES)
+        finish_tile_by(end, (struct tile_form){true, PR_ACTIVATION_PLAIN, true}, f, STORE_RULES);
+    else if (!f->table)
+        finish_tile_by(end, (struct tile_form){0}, f, f->store);
+    else
+        finish_tile_by(end, (struct tile_form){.table = true}, f, f->store);
 }

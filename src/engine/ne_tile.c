@@ -17,13 +17,13 @@
 /* Sizes of a block, so that what it works on stays in the second-level cache. They change only the speed. */
 enum {
     COLUMNS_MAX = 1024,
-    PIXELS_MIN = 128,        /* fewer pixels of a block would convert weights too often */
-    PIXELS_MAX = 4096,       /* of a block */
-    INPUT_FLOATS = 1 << 17,  /* of a chunk */
-    SUMS_MAX = 1 << 16,      /* of a block with several chunks */
-    PANEL_TAPS = 768,        /* of a step */
-    PIECE_WORK = 2 << 20,    /* products that are worth another thread */
-    COPY = 2 * ENG_TILE_ROW, /* bytes */
+    PIXELS_MIN = 128,       /* fewer pixels of a block would convert weights too often */
+    PIXELS_MAX = 4096,      /* of a block */
+    INPUT_FLOATS = 1 << 17, /* of a chunk */
+    SUMS_MAX = 1 << 16,     /* of a block with several chunks */
+    PANEL_TAPS = 768,       /* of a step */
+    PIECE_WORK = 2 << 20,   /* products that are worth another thread */
+    TILE_CHANNELS_MAX = 32, /* of any instruction set */
 };
 
 static uint64_t taps_of(const struct eng_tile_plan *m)
@@ -234,57 +234,36 @@ static void mac(const struct step *s)
                             s->acc + (size_t)p * s->vectors * m->mac.kernels->lanes);
 }
 
-/* At most COPY bytes, by moves of fixed sizes that may overlap. */
-static inline void copy_some(uint8_t *to, const uint8_t *from, size_t bytes)
+/* Where channels or columns are packed: the whole tile at once. */
+static void store_tile(const struct step *s)
 {
-    if (bytes >= COPY / 2) {
-        memcpy(to, from, COPY / 2);
-        memcpy(to + bytes - COPY / 2, from + bytes - COPY / 2, COPY / 2);
-    } else if (bytes >= 8) {
-        memcpy(to, from, 8);
-        memcpy(to + bytes - 8, from + bytes - 8, 8);
-    } else if (bytes >= 4) {
-        memcpy(to, from, 4);
-        memcpy(to + bytes - 4, from + bytes - 4, 4);
-    } else if (bytes) {
-        memcpy(to, from, 2);
-        memcpy(to + bytes - 2, from + bytes - 2, 2);
-    }
-}
-
-/* Where rows are packed: each channel's pixels, and the zeros after a row that ends here. */
-static void store_rows(const struct step *s)
-{
-    static const uint8_t zeros[COPY];
     const struct eng_view *dst = &s->m->ne->operands.dst;
-    uint16_t out[ENG_TILE_CHANNELS * ENG_TILE_ROW];
+    struct eng_line line = {.index = {s->b->x0 + s->x, s->b->y0 + s->y, 0, s->b->c0 + s->channel, 0},
+                            .axis = eng_view_is_packed(dst, PR_AXIS_W) ? PR_AXIS_W : PR_AXIS_C,
+                            .n = 1};
     bool ends = s->b->x0 + s->x + s->columns == s->m->wout;
-    size_t tail = ends ? dst->tail - dst->tail_begin : 0;
-    struct eng_line line = {.index = {s->b->x0 + s->x, s->b->y0 + s->y, 0, s->b->c0 + s->channel, 0}, .n = 1};
-    uint8_t *to = eng_view_line_target(dst, &line, NULL);
+    struct eng_tile_end end = {
+        .acc = s->acc,
+        .acc_next = (size_t)s->vectors * s->m->mac.kernels->lanes,
+        .bias = s->b->bias + s->channel,
+        .rows = s->rows,
+        .columns = s->columns,
+        .channels = s->count,
+        .to = eng_view_line_target(dst, &line, NULL),
+        .row = dst->stride[PR_AXIS_H],
+        .column = dst->stride[PR_AXIS_W],
+        .channel = dst->stride[PR_AXIS_C],
+        .tail = ends ? dst->tail - dst->tail_begin : 0,
+    };
 
-    s->m->mac.kernels->finish_tile(s->acc, (size_t)s->vectors * s->m->mac.kernels->lanes,
-                                   s->b->bias + s->channel, s->rows * s->columns, s->vectors, out,
-                                   &s->m->mac.finish);
-    for (uint32_t row = 0; row < s->rows; row++, to += dst->stride[PR_AXIS_H]) {
-        const uint8_t *from = (const uint8_t *)(out + (size_t)row * s->columns);
-        uint8_t *at = to;
-
-        for (uint32_t c = 0; c < s->count; c++, from += COPY, at += dst->stride[PR_AXIS_C])
-            copy_some(at, from, 2 * (size_t)s->columns);
-        at = to + 2 * (size_t)s->columns;
-        for (uint32_t c = 0; tail && c < s->count; c++, at += dst->stride[PR_AXIS_C]) {
-            copy_some(at, zeros, tail < COPY ? tail : COPY);
-            copy_some(at + tail - (tail < COPY ? tail : COPY), zeros, tail < COPY ? tail : COPY);
-        }
-    }
+    s->m->mac.kernels->finish_tile(&end, &s->m->mac.finish);
 }
 
 /* Any destination, pixel by pixel. */
 static void store_pixels(const struct step *s)
 {
     const struct eng_view *dst = &s->m->ne->operands.dst;
-    uint8_t buffer[2 * ENG_TILE_CHANNELS];
+    uint8_t buffer[2 * TILE_CHANNELS_MAX];
 
     for (uint32_t p = 0; p < s->rows * s->columns; p++) {
         uint32_t x = s->x + p % s->columns, y = s->y + p / s->columns;
@@ -308,7 +287,7 @@ static void step_run(struct step *s)
     const struct eng_tile_plan *m = s->m;
     uint32_t most = m->mac.kernels->tile_pixels, columns = balance(s->b->columns, most), rows = 1;
     const struct eng_view *dst = &m->ne->operands.dst;
-    bool packed = eng_view_is_packed(dst, PR_AXIS_W) && !eng_view_is_packed(dst, PR_AXIS_C);
+    bool packed = eng_view_is_packed(dst, PR_AXIS_W) || (eng_view_is_packed(dst, PR_AXIS_C) && !dst->tail);
     bool kept = m->step < m->cin;
 
     if (columns == s->b->columns && most >= 2 * columns)
@@ -319,7 +298,7 @@ static void step_run(struct step *s)
             s->columns = eng_least(columns, s->b->columns - s->x);
             mac(s);
             if (s->end && packed)
-                store_rows(s);
+                store_tile(s);
             else if (s->end)
                 store_pixels(s);
             if (kept)

@@ -360,7 +360,8 @@ static void check_task(struct test_rng *rng, const struct pr_task *task, uint64_
         memcpy(s.expected, s.y.before, s.y.size);
         model_run(task, policy != ENG_IEEE, s.a.bytes, s.b.bytes, s.expected);
         for (unsigned i = 0; way_get(i, &way); i++) {
-            struct eng_compute compute = {(enum eng_policy)policy, way.path, way_begin(&way), {0}, {0}};
+            struct eng_compute compute = {
+                .policy = (enum eng_policy)policy, .path = way.path, .pool = way_begin(&way)};
 
             memcpy(s.y.bytes, s.y.before, s.y.size);
             eng_pe_run(&compute, task, &operands);
@@ -461,7 +462,7 @@ static void in_place(void **state)
         model_run(&task, true, s.a.bytes, s.b.bytes, s.expected);
         operands_of(&task, s.y.bytes, s.b.bytes, s.y.bytes, &operands);
         for (unsigned i = 0; way_get(i, &way); i++) {
-            struct eng_compute compute = {ENG_M1, way.path, way_begin(&way), {0}, {0}};
+            struct eng_compute compute = {.policy = ENG_M1, .path = way.path, .pool = way_begin(&way)};
 
             memcpy(s.y.bytes, s.y.before, s.y.size);
             eng_pe_run(&compute, &task, &operands);
@@ -493,7 +494,7 @@ static void destination_on_itself(void **state)
         bench_open(&s, &rng, &task);
         operands_of(&task, s.a.bytes, s.b.bytes, s.y.bytes, &operands);
         for (unsigned i = 0; way_get(i, &way); i++) {
-            struct eng_compute compute = {ENG_M1, way.path, way_begin(&way), {0}, {0}};
+            struct eng_compute compute = {.policy = ENG_M1, .path = way.path, .pool = way_begin(&way)};
 
             memcpy(s.y.bytes, s.y.before, s.y.size);
             eng_pe_run(&compute, &task, &operands);

@@ -38,7 +38,8 @@ static void check_edge(struct pr_pe pe, uint16_t a, uint16_t b, uint16_t m1, uin
     operands_of(&task, &a, &b, &y, &operands);
     for (unsigned policy = 0; policy < ENG_POLICIES; policy++) {
         for (unsigned i = 0; way_get(i, &way); i++) {
-            struct eng_compute compute = {(enum eng_policy)policy, way.path, way_begin(&way), {0}, {0}};
+            struct eng_compute compute = {
+                .policy = (enum eng_policy)policy, .path = way.path, .pool = way_begin(&way)};
 
             y = 0x1234;
             eng_pe_run(&compute, &task, &operands);
@@ -205,7 +206,7 @@ static void affine(void **state)
         rows[i] = test_half_from_double(row[i / 2][i % 2]);
     operands_of(&task, x, rows, y, &operands);
     for (unsigned i = 0; way_get(i, &way); i++) {
-        struct eng_compute compute = {ENG_M1, way.path, way_begin(&way), {0}, {0}};
+        struct eng_compute compute = {.policy = ENG_M1, .path = way.path, .pool = way_begin(&way)};
 
         eng_pe_run(&compute, &task, &operands);
         for (unsigned k = 0; k < 12; k++)
@@ -238,7 +239,7 @@ static void tree_of_sums(void **state)
     operands_of(&task, x, NULL, &y, &operands);
     task.pe.final_scale = fp32_bits(0x1p-26f);
     for (unsigned i = 0; way_get(i, &way); i++) {
-        struct eng_compute compute = {ENG_M1, way.path, way_begin(&way), {0}, {0}};
+        struct eng_compute compute = {.policy = ENG_M1, .path = way.path, .pool = way_begin(&way)};
 
         eng_pe_run(&compute, &task, &operands);
         assert_int_equal(y, ONE);
@@ -251,7 +252,7 @@ static void tree_of_sums(void **state)
     x[8] = 0xfbff; /* lane 8 meets lane 0 before lane 4 does */
     x[4] = 0x0001;
     for (unsigned i = 0; way_get(i, &way); i++) {
-        struct eng_compute compute = {ENG_M1, way.path, way_begin(&way), {0}, {0}};
+        struct eng_compute compute = {.policy = ENG_M1, .path = way.path, .pool = way_begin(&way)};
 
         eng_pe_run(&compute, &task, &operands);
         assert_int_equal(y, 0x0001);
@@ -280,7 +281,7 @@ static const struct pr_pe plain = {.scale = ONE, .pre_scale = ONE, .final_scale 
 
 static void run_task(const struct way *way, const struct pr_task *task, uint16_t *a, uint16_t *b, uint16_t *y)
 {
-    struct eng_compute compute = {ENG_M1, way->path, way_begin(way), {0}, {0}};
+    struct eng_compute compute = {.policy = ENG_M1, .path = way->path, .pool = way_begin(way)};
     struct eng_operands operands;
 
     operands_of(task, a, b, y, &operands);

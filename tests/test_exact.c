@@ -9,6 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "engine/compute.h"
+#include "engine/kernels.h"
 #include "support.h"
 
 /* What the rules make of an fp16 value on its way in or out: a denormal is zero. */
@@ -227,11 +229,101 @@ static void convolution_errors(void **state)
     }
 }
 
+#define KERNEL_TAPS     64u
+#define KERNEL_CHANNELS 64u
+#define KERNEL_UNITS    0x1p17f
+
+/* Finite fp16 values of sizes that are far apart, denormals and zeros among them. */
+static float spread_value(struct test_rng *rng, int low, int high)
+{
+    double value = ldexp(1 + test_rng_unit(rng), (int)test_rng_range(rng, low, high));
+
+    if (test_rng_range(rng, 0, 15) == 0)
+        return 0;
+    return (float)test_half_to_double(test_half_from_double(test_rng_bool(rng) ? value : -value));
+}
+
+/* One channel by exact.h, in units. */
+static float expected_units(const struct eng_exact_tap *tap, unsigned taps, const float *weights, size_t step)
+{
+    struct eng_exact exact;
+
+    eng_exact_begin(&exact);
+    for (unsigned i = 0; i < taps; i++)
+        eng_exact_add(&exact, tap[i].x, weights[tap[i].row * step] / KERNEL_UNITS);
+    return eng_exact_end(&exact) * KERNEL_UNITS;
+}
+
+/* Returns how many sums were not marked; those are right. */
+static unsigned check_kernels(struct test_rng *rng, int low, int high)
+{
+    static float weights[KERNEL_TAPS * KERNEL_CHANNELS], x[KERNEL_TAPS * KERNEL_CHANNELS];
+    const struct eng_kernels *kernels = eng_kernels_get();
+    struct eng_exact_tap tap[KERNEL_TAPS];
+    float sums[KERNEL_CHANNELS], marks[KERNEL_CHANNELS];
+    const unsigned taps = (unsigned)test_rng_range(rng, 1, KERNEL_TAPS), all = (taps + 3) / 4 * 4;
+    unsigned unmarked = 0;
+
+    for (unsigned i = 0; i < KERNEL_TAPS * KERNEL_CHANNELS; i++)
+        weights[i] = spread_value(rng, low, high) * KERNEL_UNITS;
+    for (unsigned i = 0; i < KERNEL_TAPS; i++) {
+        float value = i < taps ? spread_value(rng, low, high) : 0;
+
+        /* 2 over the power of two in x: smaller weights make a product that is lost. */
+        tap[i] = (struct eng_exact_tap){value, value != 0 ? ldexpf(1, 1 - ilogbf(value)) : INFINITY, i};
+        for (unsigned c = 0; c < kernels->lanes; c++)
+            x[i * kernels->lanes + c] = value;
+    }
+    for (unsigned vectors = 1; vectors <= ENG_EXACT_VECTORS; vectors++) {
+        const unsigned channels = vectors * kernels->lanes;
+
+        kernels->exact_channels(tap, all, weights, vectors, sums, marks);
+        for (unsigned c = 0; c < channels; c++) {
+            unmarked += marks[c] == 0;
+            assert_true(marks[c] != 0 || sums[c] == expected_units(tap, taps, weights + c, channels));
+        }
+    }
+    kernels->exact_own(x, weights, all, sums, marks);
+    for (unsigned c = 0; c < kernels->lanes; c++)
+        assert_true(marks[c] != 0 || sums[c] == expected_units(tap, taps, weights + c, kernels->lanes));
+    return unmarked;
+}
+
+/* Every instruction set makes the sums of exact.h, or marks them; none where they stay far below 64. */
+static void kernels_make_the_same_sums(void **state)
+{
+    static const enum eng_isa isa[] = {ENG_ISA_PORTABLE, ENG_ISA_AVX2, ENG_ISA_AVX512};
+    struct test_rng rng;
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        unsigned large = 0;
+
+        eng_isa_limit(isa[i]);
+        test_rng_init(&rng, 3 + i);
+        for (unsigned round = 0; round < 60; round++) {
+            const unsigned small = check_kernels(&rng, -14, -2);
+
+            assert_int_equal(small, 10 * eng_kernels_get()->lanes);
+            check_kernels(&rng, -10, 3);
+            large += check_kernels(&rng, 0, 14);
+        }
+        /* Products of at least 2^28: nearly none. */
+        assert_true(large < 60 * 5 * eng_kernels_get()->lanes);
+    }
+    eng_isa_limit(ENG_ISA_AVX512);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(many_ones),          cmocka_unit_test(survivors), cmocka_unit_test(lanes),
-        cmocka_unit_test(products),           cmocka_unit_test(ceiling),   cmocka_unit_test(gemm_errors),
+        cmocka_unit_test(kernels_make_the_same_sums),
+        cmocka_unit_test(many_ones),
+        cmocka_unit_test(survivors),
+        cmocka_unit_test(lanes),
+        cmocka_unit_test(products),
+        cmocka_unit_test(ceiling),
+        cmocka_unit_test(gemm_errors),
         cmocka_unit_test(convolution_errors),
     };
 

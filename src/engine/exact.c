@@ -10,15 +10,15 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/numerics.h"
+#include "engine/kernels.h"
 
 enum {
-    GROUP = 4,         /* lanes that are summed before they meet the accumulator */
     GAP = 12,          /* exponents this far apart: the smaller of two products is lost inside a group */
     PRODUCT_MIN = -16, /* a product whose operands' exponents sum to less is lost */
 };
 #define UNITS   0x1p17 /* of the grid, in 1 */
 #define CEILING ((int64_t)(ENG_CEILING * UNITS))
+_Static_assert(ENG_EXACT_LEAST == (1 << (17 + PRODUCT_MIN)), "the kernels lose the same products");
 
 void eng_exact_begin(struct eng_exact *exact)
 {
@@ -81,7 +81,7 @@ void eng_exact_add(struct eng_exact *exact, float x, float weight)
      */
     if (sum >= CEILING || sum <= -CEILING)
         exact->special = sum < 0 ? -INFINITY : INFINITY;
-    if (++exact->lane == GROUP) {
+    if (++exact->lane == ENG_EXACT_GROUP) {
         exact->sum = sum;
         exact->group = 0;
         exact->lane = 0;

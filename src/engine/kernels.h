@@ -112,6 +112,18 @@ struct eng_winograd_output {
     const struct eng_finish *finish;
 };
 
+#define ENG_EXACT_GROUP 4u /* lanes that exact.h sums before they meet the accumulator */
+/* The least product of the operands' powers of two that exact.h does not lose, with weights times 2^17. */
+#define ENG_EXACT_LEAST 2
+
+#define ENG_EXACT_VECTORS 4u
+
+/* An element, the smallest weight whose product with it is not lost, and the row of its weights. */
+struct eng_exact_tap {
+    float x, least;
+    uint32_t row;
+};
+
 struct eng_kernels {
     unsigned lanes;      /* floats in a vector: 4, 8 or 16 */
     unsigned panel;      /* maximum number of output channels in mac_columns, a power of two */
@@ -174,6 +186,16 @@ struct eng_kernels {
     void (*winograd_input)(const struct eng_winograd_input *in);
     void (*winograd_products)(const struct eng_winograd_products *products);
     void (*winograd_output)(const struct eng_winograd_output *out);
+    /*
+     * Sums as exact.h makes them, in units of 2^-17, of finite operands; weights are times 2^17. `taps` is a
+     * multiple of ENG_EXACT_GROUP: an x of 0 fills the last group up and changes nothing. A mark that is not
+     * 0 says that the sum beside it must be made by exact.h.
+     * exact_channels: one pixel, `vectors` (at most ENG_EXACT_VECTORS) times `lanes` channels.
+     * exact_own: `lanes` channels, each with its own elements and weights: x[i * lanes + channel].
+     */
+    void (*exact_channels)(const struct eng_exact_tap *tap, size_t taps, const float *weights,
+                           unsigned vectors, float *sums, float *marks);
+    void (*exact_own)(const float *x, const float *weights, size_t taps, float *sums, float *marks);
 };
 
 #define ENG_SCALE_INPUT  0x1p112f

@@ -189,6 +189,11 @@ INLINE vec vec_floor(vec v)
     return _mm256_floor_ps(v);
 }
 
+INLINE vec vec_trunc(vec v)
+{
+    return _mm256_round_ps(v, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+}
+
 /* v = significand * 2^exponent, the significand in [1, 2), for numbers that are normal. */
 INLINE vec vec_exponent(vec v)
 {

@@ -183,6 +183,11 @@ INLINE vec vec_floor(vec v)
     return _mm512_roundscale_ps(v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
 }
 
+INLINE vec vec_trunc(vec v)
+{
+    return _mm512_roundscale_ps(v, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+}
+
 /* v = significand * 2^exponent, the significand in [1, 2), for numbers that are normal. */
 INLINE vec vec_exponent(vec v)
 {

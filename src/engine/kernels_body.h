@@ -95,6 +95,7 @@ TARGET static bool all_finite(const float *floats, size_t n)
 #include "engine/kernels_finish.h"
 #include "engine/kernels_mac.h"
 #include "engine/kernels_winograd.h"
+#include "engine/kernels_exact.h"
 
 const struct eng_kernels KERNELS = {
     .lanes = LANES,
@@ -119,4 +120,6 @@ const struct eng_kernels KERNELS = {
     .winograd_input = winograd_input,
     .winograd_products = winograd_products,
     .winograd_output = winograd_output,
+    .exact_channels = exact_channels,
+    .exact_own = exact_own,
 };

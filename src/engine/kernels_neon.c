@@ -181,6 +181,11 @@ INLINE vec vec_floor(vec v)
     return vrndmq_f32(v);
 }
 
+INLINE vec vec_trunc(vec v)
+{
+    return vrndq_f32(v);
+}
+
 /* v = significand * 2^exponent, the significand in [1, 2), for numbers that are normal. */
 INLINE vec vec_exponent(vec v)
 {

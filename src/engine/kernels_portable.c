@@ -209,6 +209,15 @@ INLINE vec vec_floor(vec v)
     return v;
 }
 
+/* Numbers from 2^23 on are whole. */
+INLINE vec vec_trunc(vec v)
+{
+    mask small = vec_and(v, 0x7fffffff) < vec_set(0x1p23f);
+    mask whole = __builtin_convertvector((vec)((mask)v & small), mask);
+
+    return vec_choose(small, __builtin_convertvector(whole, vec), v);
+}
+
 /* v = significand * 2^exponent, the significand in [1, 2), for numbers that are normal. */
 INLINE vec vec_exponent(vec v)
 {

@@ -68,8 +68,10 @@ static int run_group(const struct eng_ne *ne, enum eng_path path)
 {
     bool in_order = eng_view_overlaps_itself(&ne->operands.dst);
 
-    if (ne->exact)
+    if (ne->exact && (path == ENG_PATH_REFERENCE || in_order || ne->task->ne.ox > 1))
         return eng_ne_reference(ne, in_order ? NULL : ne->pool);
+    if (ne->exact)
+        return eng_ne_exact(ne);
     if (path == ENG_PATH_REFERENCE || in_order)
         return eng_ne_reference(ne, NULL);
     if (ne->winograd)

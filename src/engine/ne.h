@@ -61,6 +61,8 @@ struct eng_mac_setup eng_mac_setup(const struct eng_ne *ne);
 void eng_ne_bypass(const struct eng_ne *ne, enum eng_path path);
 /* The reference, one output row at a time; the rows are distributed over `pool`. */
 int eng_ne_reference(const struct eng_ne *ne, struct eng_pool *pool);
+/* Multiply-accumulate whose sums are made as exact.h says; a task with one output column a step. */
+int eng_ne_exact(const struct eng_ne *ne);
 /* Multiply-accumulate where every output channel sees every input channel, one output column a step. */
 int eng_ne_mac_fast(const struct eng_ne *ne);
 /* All others: output channels that have their own input channels, several columns a step, folds. */

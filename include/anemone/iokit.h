@@ -91,10 +91,10 @@ ANE_API const void *IOServiceMatching(const char *name);
  *                   not exist yet.
  *   config == NULL  returns the one that exists, or creates one: the defaults with firmware, and from the
  *                   environment ANEMONE_NUMERICS (m1, ieee or m1-exact), ANEMONE_WINOGRAD (on or off),
- *                   ANEMONE_THREADS (1 to ANE_THREADS_MAX), ANEMONE_SCATTER (`scatter` of the configuration), ANEMONE_TIMING (none
- *                   or m1) and ANEMONE_TRACE (a file that the trace is written to: JSON for a viewer when its
- *                   name ends in .json, records when it ends in .bin, text otherwise; it is complete after
- *                   exit or a return from main).
+ *                   ANEMONE_THREADS (1 to ANE_THREADS_MAX), ANEMONE_SCATTER (`scatter` of the configuration),
+ *                   ANEMONE_TIMING (none or m1) and ANEMONE_TRACE (a file that the trace is written to: JSON
+ *                   for a viewer when its name ends in .json, records when it ends in .bin, text otherwise;
+ *                   it is complete after exit or a return from main).
  * machine may be NULL. Blocks while the machine is made and boots.
  * 0, or a negative errno and *machine is as it was: -EBUSY when config is not NULL and the machine exists;
  * -EINVAL when a variable of the environment has another value; the errno of opening the trace file; -EREMOTE

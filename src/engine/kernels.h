@@ -140,16 +140,17 @@ struct eng_tile_end {
 #define ENG_WINOGRAD_GROUP 16u /* output channels in a plane of weights, a multiple of every `lanes` */
 #define ENG_WINOGRAD_TILES 64u /* maximum number of tiles in a row of a block, a multiple too */
 
-/* One channel of a block's input. */
+/* Channels of a block's input. */
 struct eng_winograd_input {
     const uint8_t *fp16;
-    size_t stride;
+    size_t stride, channel_stride;
+    uint32_t channels;
     uint32_t above, lines; /* rows of zeros before the input's rows, input rows; then zeros again */
     uint32_t before, n;    /* the same along W */
     bool relu;
     uint32_t columns, rows; /* tiles */
     float *to;
-    size_t plane;
+    size_t to_stride, plane; /* from channel to channel, from transform element to transform element */
 };
 
 /* The products of a block for a group of output channels. */

@@ -90,39 +90,37 @@ INLINE void winograd_input_line(vec out[4], vec d0, vec d1, vec d2, vec d3)
     out[3] = vec_sub(d1, d3);
 }
 
-/*
- * Rows pass through two rings of four: as floats between zeros, and transformed along W. The numbers of the
- * input's rows begin at in->above.
- */
+/* Rows pass through two rings of four: as floats between zeros, and transformed along W. */
 struct winograd_rows {
     float floats[4][2 * ENG_WINOGRAD_TILES + 2 + 2 * ENG_LANES];
     float lines[4][4][ENG_WINOGRAD_TILES];
 };
 
+/* The rows of a block are numbered from the first row of its tiles; those of the input begin at in->above. */
 INLINE bool winograd_is_inside(const struct eng_winograd_input *in, uint32_t row)
 {
     return row >= in->above && row - in->above < in->lines;
 }
 
-INLINE void winograd_convert(const struct eng_winograd_input *in, struct winograd_rows *rows, uint32_t row,
-                             bool relu)
+INLINE void winograd_convert(const struct eng_winograd_input *in, const uint8_t *fp16,
+                             struct winograd_rows *rows, uint32_t row, bool relu)
 {
     const struct eng_load load = {.rules = ENG_RULE_NO_DENORMALS, .relu = relu, .scale = 1};
-    const uint8_t *from = in->fp16 + (row - in->above) * in->stride;
+    const uint8_t *from = fp16 + (row - in->above) * in->stride;
     float *to = rows->floats[row % 4] + in->before;
-    size_t i = 0;
+    size_t i = 0, n = in->n;
 
-    for (; i + LANES <= in->n; i += LANES)
+    for (; i + LANES <= n; i += LANES)
         vec_store(to + i, vec_from_fp16(from + 2 * i, &load));
-    if (i < in->n)
-        vec_store_part(to + i, vec_from_fp16_part(from + 2 * i, in->n - i, &load), in->n - i);
+    if (i < n)
+        vec_store_part(to + i, vec_from_fp16_part(from + 2 * i, n - i, &load), n - i);
 }
 
-INLINE void winograd_line(const struct eng_winograd_input *in, struct winograd_rows *rows, uint32_t row)
+INLINE void winograd_line(struct winograd_rows *rows, uint32_t row, size_t columns)
 {
     const float *from = rows->floats[row % 4];
 
-    for (size_t t = 0; t < in->columns; t += LANES) {
+    for (size_t t = 0; t < columns; t += LANES) {
         vec d[4], out[4];
 
         vec_unzip(from + 2 * t, &d[0], &d[1]);
@@ -135,34 +133,35 @@ INLINE void winograd_line(const struct eng_winograd_input *in, struct winograd_r
 }
 
 /*
- * A row is converted two rows before it is transformed, so that the loads there, which do not match the
- * stores here, find these completed.
+ * Four planes with the row transformed along W. A row is converted two rows before that, so that the loads
+ * here, which do not match the stores there, find these completed.
  */
-INLINE void winograd_next_row(const struct eng_winograd_input *in, struct winograd_rows *rows, uint32_t row,
-                              bool relu)
+INLINE const float *winograd_next_row(const struct eng_winograd_input *in, const uint8_t *fp16,
+                                      struct winograd_rows *rows, uint32_t row, bool relu)
 {
+    static const float zeros[4 * ENG_WINOGRAD_TILES];
+
     if (winograd_is_inside(in, row + 2))
-        winograd_convert(in, rows, row + 2, relu);
-    if (winograd_is_inside(in, row))
-        winograd_line(in, rows, row);
-    else
-        __builtin_memset(rows->lines[row % 4], 0, sizeof(rows->lines[0]));
+        winograd_convert(in, fp16, rows, row + 2, relu);
+    if (!winograd_is_inside(in, row))
+        return zeros;
+    winograd_line(rows, row, in->columns);
+    return rows->lines[row % 4][0];
 }
 
-/* Writes n tiles, in whole vectors where there is room for them. */
-INLINE void winograd_tiles(const struct eng_winograd_input *in, const struct winograd_rows *rows,
-                           uint32_t row, size_t t, size_t n, float *to)
+/* n tiles from t on; writes a whole vector if n is that. */
+INLINE void winograd_tiles(const float *const lines[4], size_t t, size_t n, float *to, size_t plane)
 {
     UNROLL
     for (unsigned x = 0; x < 4; x++) {
+        size_t from = x * ENG_WINOGRAD_TILES + t;
         vec out[4];
 
-        winograd_input_line(
-            out, vec_load(rows->lines[row % 4][x] + t), vec_load(rows->lines[(row + 1) % 4][x] + t),
-            vec_load(rows->lines[(row + 2) % 4][x] + t), vec_load(rows->lines[(row + 3) % 4][x] + t));
+        winograd_input_line(out, vec_load(lines[0] + from), vec_load(lines[1] + from),
+                            vec_load(lines[2] + from), vec_load(lines[3] + from));
         UNROLL
         for (unsigned y = 0; y < 4; y++) {
-            float *at = to + (4 * y + x) * in->plane + t;
+            float *at = to + (4 * y + x) * plane + t;
 
             if (n == LANES)
                 vec_store(at, out[y]);
@@ -173,27 +172,39 @@ INLINE void winograd_tiles(const struct eng_winograd_input *in, const struct win
 }
 
 /* Two of the four rows of a row of tiles are those of the one before. */
-INLINE void winograd_input_by(const struct eng_winograd_input *in, bool relu)
+INLINE void winograd_channel(const struct eng_winograd_input *in, const uint8_t *fp16,
+                             struct winograd_rows *rows, float *to, bool relu)
 {
+    const float *line[4] = {0};
+
+    for (uint32_t row = 0; row < 2; row++)
+        if (winograd_is_inside(in, row))
+            winograd_convert(in, fp16, rows, row, relu);
+    for (uint32_t row = 0; row < 2; row++)
+        line[2 + row] = winograd_next_row(in, fp16, rows, row, relu);
+    for (uint32_t y = 0; y < in->rows; y++, to += in->columns) {
+        size_t t = 0, columns = in->columns;
+
+        line[0] = line[2];
+        line[1] = line[3];
+        line[2] = winograd_next_row(in, fp16, rows, 2 * y + 2, relu);
+        line[3] = winograd_next_row(in, fp16, rows, 2 * y + 3, relu);
+        for (; t + LANES <= columns; t += LANES)
+            winograd_tiles(line, t, LANES, to, in->plane);
+        /* The next row overwrites what a vector has too many. */
+        if (t < columns)
+            winograd_tiles(line, t, y + 1 < in->rows ? LANES : columns - t, to, in->plane);
+    }
+}
+
+INLINE void winograd_input_by(const struct eng_winograd_input *given, bool relu)
+{
+    const struct eng_winograd_input in = *given;
     struct winograd_rows rows;
-    float *to = in->to;
-    uint32_t next = 0;
 
     __builtin_memset(rows.floats, 0, sizeof(rows.floats));
-    for (; next < 2; next++)
-        if (winograd_is_inside(in, next))
-            winograd_convert(in, &rows, next, relu);
-    next = 0;
-    for (uint32_t y = 0; y < in->rows; y++, to += in->columns) {
-        size_t t = 0;
-
-        for (; next < 2 * y + 4; next++)
-            winograd_next_row(in, &rows, next, relu);
-        for (; t + LANES <= in->columns; t += LANES)
-            winograd_tiles(in, &rows, 2 * y, t, LANES, to);
-        if (t < in->columns)
-            winograd_tiles(in, &rows, 2 * y, t, y + 1 < in->rows ? LANES : in->columns - t, to);
-    }
+    for (uint32_t c = 0; c < in.channels; c++)
+        winograd_channel(&in, in.fp16 + c * in.channel_stride, &rows, in.to + c * in.to_stride, relu);
 }
 
 TARGET static void winograd_input(const struct eng_winograd_input *in)
@@ -323,20 +334,20 @@ INLINE void winograd_output_line(vec out[2], vec m0, vec m1, vec m2, vec m3)
     out[1] = vec_sub(vec_sub(m1, m2), m3);
 }
 
-INLINE void winograd_store(uint8_t *y, vec v, size_t left, struct finish_form form,
-                           const struct eng_finish *f, const struct table *table)
+INLINE void winograd_store(uint8_t *y, vec v, size_t left, bool table, const struct eng_finish *f)
 {
-    v = finish_element(v, vec_set(f->bias), form, f, table);
+    if (!left)
+        return;
+    v = finish_element(v, vec_set(f->bias), table, f);
     if (left >= LANES)
         vec_to_fp16(y, v, f->store);
-    else if (left)
+    else
         vec_to_fp16_part(y, v, left, f->store);
 }
 
 /* A row of tiles: two output rows, or one. */
 INLINE void winograd_output_row(const float *m, size_t plane, size_t columns, uint8_t *y0, uint8_t *y1,
-                                struct finish_form form, const struct eng_finish *f,
-                                const struct table *table)
+                                bool table, const struct eng_finish *f)
 {
     uint8_t *const y[2] = {y0, y1};
 
@@ -354,32 +365,27 @@ INLINE void winograd_output_row(const float *m, size_t plane, size_t columns, ui
                 continue;
             winograd_output_line(out, down[0][row], down[1][row], down[2][row], down[3][row]);
             vec_zip(out[0], out[1], &first_half, &second_half);
-            winograd_store(y[row] + 2 * x, first_half, left, form, f, table);
-            winograd_store(y[row] + 2 * x + 2 * LANES, second_half, right, form, f, table);
+            winograd_store(y[row] + 2 * x, first_half, left, table, f);
+            winograd_store(y[row] + 2 * x + 2 * LANES, second_half, right, table, f);
         }
     }
 }
 
-INLINE void winograd_output_by(const struct eng_winograd_output *out, struct finish_form form)
+INLINE void winograd_output_by(const struct eng_winograd_output *out, bool table)
 {
     const struct eng_finish f = *out->finish;
-    struct table table;
     const float *m = out->m;
     uint8_t *y = out->fp16;
 
-    if (form.table)
-        table_open(&table, f.table);
     for (uint32_t row = 0; row < out->rows; row += 2, m += (out->columns + 1) / 2, y += 2 * out->stride)
         winograd_output_row(m, out->plane, out->columns, y, row + 1 < out->rows ? y + out->stride : NULL,
-                            form, &f, &table);
+                            table, &f);
 }
 
 TARGET static void winograd_output(const struct eng_winograd_output *out)
 {
-    if (!out->finish->table)
-        winograd_output_by(out, (struct finish_form){0});
-    else if (out->finish->table->kind == PR_ACTIVATION_PLAIN)
-        winograd_output_by(out, (struct finish_form){true, PR_ACTIVATION_PLAIN});
+    if (out->finish->table)
+        winograd_output_by(out, true);
     else
-        winograd_output_by(out, (struct finish_form){true, out->finish->table->kind});
+        winograd_output_by(out, false);
 }

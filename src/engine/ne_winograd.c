@@ -188,20 +188,29 @@ static void part_inside(int64_t at, uint32_t count, uint32_t extent, uint32_t *b
     *inside = end > *before ? (uint32_t)end - *before : 0;
 }
 
-/* Input rows in place, or gathered. */
-static const uint8_t *rows_at(const struct plan *p, struct eng_line line, uint32_t rows, uint8_t *gathered,
-                              size_t *stride)
+/* The same input rows of several channels: in place, or a channel at a time gathered. */
+static void transform_rows(const struct plan *p, struct eng_winograd_input in, struct eng_line line,
+                           uint8_t *gathered)
 {
     const struct eng_view *src = &p->ne->operands.src[0];
+    uint32_t channels = in.channels, first_row = line.index[PR_AXIS_H];
 
-    if (eng_view_is_packed(src, PR_AXIS_W)) {
-        *stride = src->stride[PR_AXIS_H];
-        return eng_view_line(src, &line, NULL);
+    if (!in.lines || eng_view_is_packed(src, PR_AXIS_W)) {
+        in.fp16 = in.lines ? eng_view_line(src, &line, NULL) : gathered;
+        in.stride = src->stride[PR_AXIS_H];
+        in.channel_stride = in.lines ? src->stride[PR_AXIS_C] : 0;
+        p->kernels->winograd_input(&in);
+        return;
     }
-    *stride = (size_t)line.n * 2;
-    for (uint32_t i = 0; i < rows; i++, line.index[PR_AXIS_H]++)
-        eng_view_line(src, &line, gathered + i * *stride);
-    return gathered;
+    in.fp16 = gathered;
+    in.stride = (size_t)in.n * 2;
+    in.channels = 1;
+    for (uint32_t c = 0; c < channels; c++, line.index[PR_AXIS_C]++, in.to += in.to_stride) {
+        line.index[PR_AXIS_H] = first_row;
+        for (uint32_t i = 0; i < in.lines; i++, line.index[PR_AXIS_H]++)
+            eng_view_line(src, &line, gathered + i * in.stride);
+        p->kernels->winograd_input(&in);
+    }
 }
 
 static void transform_input(const struct plan *p, const struct block *b, uint32_t first, uint32_t end,
@@ -210,26 +219,24 @@ static void transform_input(const struct plan *p, const struct block *b, uint32_
     int64_t x = (int64_t)b->x * 2 - p->ne->task->ne.px, y = (int64_t)b->y * 2 - p->ne->task->ne.py;
     struct eng_line line = {.axis = PR_AXIS_W};
     struct eng_winograd_input in = {
+        .channels = end - first,
         .relu = p->ne->operands.src[0].relu,
         .columns = b->columns,
         .rows = b->rows,
+        .to = b->v + (size_t)first * p->v_stride,
+        .to_stride = p->v_stride,
         .plane = p->v_plane,
     };
 
     part_inside(x, b->columns * 2 + 2, p->win, &in.before, &in.n);
     part_inside(y, b->rows * 2 + 2, p->hin, &in.above, &in.lines);
+    if (!in.n)
+        in.lines = 0;
     line.n = in.n;
     line.index[PR_AXIS_W] = in.n ? (uint32_t)(x + in.before) : 0;
     line.index[PR_AXIS_H] = in.lines ? (uint32_t)(y + in.above) : 0;
-    for (uint32_t c = first; c < end; c++) {
-        line.index[PR_AXIS_C] = c;
-        in.to = b->v + (size_t)c * p->v_stride;
-        if (in.n && in.lines)
-            in.fp16 = rows_at(p, line, in.lines, gathered, &in.stride);
-        else
-            in.lines = 0;
-        p->kernels->winograd_input(&in);
-    }
+    line.index[PR_AXIS_C] = first;
+    transform_rows(p, in, line, gathered);
 }
 
 /* The bias of a group's output channels; -0 where there is none. */

@@ -69,6 +69,38 @@ struct eng_mac {
     float ceiling;      /* kernels that do not scale: a partial sum that reaches it becomes infinite */
 };
 
+/* Windows that have loops of their own: as wide as high, with equal steps. */
+enum eng_window_form {
+    ENG_WINDOW_NONE,
+    ENG_WINDOW_3, /* sums of products */
+    ENG_WINDOW_3_STEP_2,
+    ENG_WINDOW_5,
+    ENG_WINDOW_5_STEP_2,
+    ENG_WINDOW_MAX_2_STEP_2, /* the largest element */
+    ENG_WINDOW_MAX_3,
+    ENG_WINDOW_MAX_3_STEP_2,
+};
+#define ENG_WINDOW_MAX 5u /* columns and rows of the largest */
+
+/*
+ * One channel of a task whose output channels have an input channel each, with the rules of m1. Surfaces are
+ * packed fp16. Outside the input every element is `outside`; sums of products leave such rows out.
+ */
+struct eng_window {
+    enum eng_window_form form;
+    const uint8_t *in;
+    size_t in_row; /* bytes */
+    uint32_t hin, win, px, py;
+    uint8_t *out;
+    size_t out_row;
+    uint32_t hout, wout;
+    uint32_t tail; /* elements of an output row from wout to this one become zeros */
+    float weight[ENG_WINDOW_MAX * ENG_WINDOW_MAX];
+    float scale, ceiling; /* as in struct eng_load of the input, and struct eng_mac */
+    float outside;
+    struct eng_finish finish;
+};
+
 struct eng_kernels {
     unsigned lanes;      /* floats in a vector: 4, 8 or 16 */
     unsigned panel;      /* maximum number of output channels in mac_columns, a power of two */
@@ -114,6 +146,7 @@ struct eng_kernels {
      * are `tap` floats apart.
      */
     void (*fold_columns)(float *acc, const float *in, size_t tap, uint32_t taps, size_t n, bool product);
+    void (*window)(const struct eng_window *window);
 };
 
 #define ENG_SCALE_INPUT  0x1p112f

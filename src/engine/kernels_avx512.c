@@ -11,15 +11,16 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#define TARGET       __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
-#define INLINE       static inline __attribute__((always_inline)) TARGET
-#define KERNELS      eng_kernels_avx512
-#define LANES        16
-#define PANEL        8
-#define COLUMNS      3
-#define WIDE_VECTORS 4
-#define PIXELS       4
-#define SCALED       1
+#define TARGET         __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
+#define INLINE         static inline __attribute__((always_inline)) TARGET
+#define KERNELS        eng_kernels_avx512
+#define LANES          16
+#define PANEL          8
+#define COLUMNS        3
+#define WIDE_VECTORS   4
+#define PIXELS         4
+#define WINDOW_VECTORS 4
+#define SCALED         1
 
 typedef __m512 vec;
 
@@ -83,6 +84,38 @@ INLINE vec vec_min(vec a, vec b)
 INLINE vec vec_and(vec v, uint32_t mask)
 {
     return _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(v), _mm512_set1_epi32((int)mask)));
+}
+
+/* As vec_max for two numbers. */
+INLINE vec vec_larger(vec a, vec b)
+{
+    return _mm512_max_ps(a, b);
+}
+
+/* The lanes of a from the n-th on, then the first ones of b; n is 1 to 4. */
+INLINE vec vec_shift(vec a, vec b, unsigned n)
+{
+    __m512i low = _mm512_castps_si512(a), high = _mm512_castps_si512(b);
+
+    switch (n) {
+    case 1: return _mm512_castsi512_ps(_mm512_alignr_epi32(high, low, 1));
+    case 2: return _mm512_castsi512_ps(_mm512_alignr_epi32(high, low, 2));
+    case 3: return _mm512_castsi512_ps(_mm512_alignr_epi32(high, low, 3));
+    default: return _mm512_castsi512_ps(_mm512_alignr_epi32(high, low, 4));
+    }
+}
+
+/* Lanes 0, 2, 4 ... of a, then of b; and the others. */
+INLINE vec vec_even(vec a, vec b)
+{
+    return _mm512_permutex2var_ps(
+        a, _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30), b);
+}
+
+INLINE vec vec_odd(vec a, vec b)
+{
+    return _mm512_permutex2var_ps(
+        a, _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31), b);
 }
 
 /* Not the other way round: of -0 and 0, or with a NaN, the instruction gives the second operand. */
@@ -181,6 +214,15 @@ INLINE vec vec_from_fp16(const uint8_t *from, const struct eng_load *load)
 INLINE vec vec_from_fp16_part(const uint8_t *from, size_t n, const struct eng_load *load)
 {
     return vec_of_fp16(_mm256_maskz_loadu_epi16(first(n), from), load);
+}
+
+/* Lanes from the begin-th to before the end-th; the others are `outside`, and their bytes are not read. */
+INLINE vec vec_from_fp16_between(const uint8_t *from, size_t begin, size_t end, const struct eng_load *load,
+                                 vec outside)
+{
+    __mmask16 inside = (__mmask16)(first(end) & ~first(begin));
+
+    return _mm512_mask_mov_ps(outside, inside, vec_of_fp16(_mm256_maskz_loadu_epi16(inside, from), load));
 }
 
 INLINE __m256i fp16_of_vec(vec v, unsigned rules)

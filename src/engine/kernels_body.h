@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inner loops, for one instruction set. The including file has defined the vector type and its functions,
- * TARGET, INLINE, KERNELS, LANES, PANEL, COLUMNS, WIDE_VECTORS, PIXELS and SCALED; this file ends with the
- * table of the set. It is included once per instruction set and so has no guard.
+ * TARGET, INLINE, KERNELS, LANES, PANEL, COLUMNS, WIDE_VECTORS, PIXELS, WINDOW_VECTORS and SCALED; this file
+ * ends with the table of the set. It is included once per instruction set and so has no guard.
  */
 
 #if defined(__clang__)
@@ -94,6 +94,7 @@ TARGET static bool all_finite(const float *floats, size_t n)
 #include "engine/kernels_table.h"
 #include "engine/kernels_finish.h"
 #include "engine/kernels_mac.h"
+#include "engine/kernels_window.h"
 
 const struct eng_kernels KERNELS = {
     .lanes = LANES,
@@ -112,4 +113,5 @@ const struct eng_kernels KERNELS = {
     .mac_columns = mac_columns,
     .mac_channels = mac_channels,
     .fold_columns = fold_columns,
+    .window = window,
 };

@@ -66,6 +66,7 @@ struct eng_mac_setup eng_mac_setup(const struct eng_ne *ne)
 static int run_group(const struct eng_ne *ne, enum eng_path path)
 {
     bool in_order = eng_view_overlaps_itself(&ne->operands.dst);
+    int error;
 
     if (ne->exact)
         return eng_ne_reference(ne, in_order ? NULL : ne->pool);
@@ -73,7 +74,8 @@ static int run_group(const struct eng_ne *ne, enum eng_path path)
         return eng_ne_reference(ne, NULL);
     if (ne->task->ne.mode == PR_NE_MAC && !ne->task->ne.unicast && ne->task->ne.ox == 1)
         return eng_ne_mac_fast(ne);
-    return eng_ne_columns(ne);
+    error = eng_ne_window(ne);
+    return error == -ENOTSUP ? eng_ne_columns(ne) : error;
 }
 
 /* All groups need the same working memory, so that only the first one can fail for lack of it. */

@@ -74,9 +74,12 @@ check-arm: setup-arm
 	@$(SUB) CC=aarch64-linux-gnu-gcc SAN= BUILD=build-arm SETUP_FLAGS='--cross-file build-arm/cross.ini' configure
 	@scripts/run-tests --patience 4 $(addprefix --only ,$(or $(TESTS),$(ARM_TESTS))) build build-arm
 
-bench: configure
-	@$(NINJA) $(BUILD) meson-benchmark-prereq
-	@$(MESON) test -C $(BUILD) --benchmark --no-rebuild --verbose --num-processes 1
+# What is compared with is measured where it is installed; without it its columns stay empty.
+bench:
+	@scripts/setup bench || true
+	@$(SUB) configure
+	@$(NINJA) $(BUILD) products meson-benchmark-prereq
+	@scripts/bench $(BUILD) --docs docs/performance.md
 
 # Load from outside: the soak in three builds, a crowd of processes at a service in two, then every race under the sanitizers. ANEMONE_TEST_SEED chooses another run. All of them are run, whatever fails.
 soak:

@@ -5,6 +5,7 @@
  */
 #include "support.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -193,6 +194,40 @@ static void a_request_that_ends_well_has_no_sentence(void **state)
     ane_machine_destroy(machine);
 }
 
+static void a_profile_has_every_descriptor(void **state)
+{
+    struct ane_machine *machine = make();
+    struct ane_machine_descriptor row[2];
+    struct ane_machine_profile sums;
+    struct iorig_accumulator b;
+    uint32_t count = 7;
+
+    (void)state;
+    iorig_accumulator_make(&b, ane_machine_service(machine), 2, 16);
+    assert_int_equal(ane_machine_profile_descriptors(machine, row, 2, &count), -EINVAL);
+    assert_int_equal(count, 7);
+    assert_int_equal(ane_machine_profile(machine, ANE_PROFILE_STAGES | ANE_PROFILE_DESCRIPTORS, NULL), 0);
+    assert_int_equal(ane_machine_profile_descriptors(machine, NULL, 0, &count), 0);
+    assert_int_equal(count, 0);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(iorig_accumulator_step(&b), kIOReturnSuccess);
+    assert_int_equal(ane_machine_profile_descriptors(machine, row, 2, &count), 0);
+    assert_int_equal(count, 1);
+    assert_true(row[0].runs == 3 && row[0].index == 0 && row[0].address != 0);
+    assert_true(row[0].least_ns <= row[0].wall_ns / 3);
+    /* Two sources and a result of 2 channels of 16 columns, in fp16. */
+    assert_true(row[0].bytes == 3ull * 2 * 16 * 2 && row[0].work == 2 * 16 && !row[0].multiplies);
+    assert_string_equal(row[0].text, "add 2x1x16 -> 2x1x16");
+    assert_int_equal(ane_machine_profile(machine, ANE_PROFILE_DESCRIPTORS, &sums), 0);
+    assert_int_equal(sums.requests, 3);
+    assert_int_equal(ane_machine_profile_descriptors(machine, NULL, 0, &count), 0);
+    assert_int_equal(count, 0);
+    /* It is on when the machine ends. */
+    assert_int_equal(iorig_accumulator_step(&b), kIOReturnSuccess);
+    iorig_accumulator_release(&b);
+    ane_machine_destroy(machine);
+}
+
 static void a_profile_counts_until_it_is_switched(void **state)
 {
     struct ane_machine *machine = make();
@@ -299,6 +334,7 @@ int main(void)
         cmocka_unit_test(a_refusal_has_its_own_sentence),
         cmocka_unit_test(an_aborted_request_has_no_sentence_of_another),
         cmocka_unit_test(a_request_that_ends_well_has_no_sentence),
+        cmocka_unit_test(a_profile_has_every_descriptor),
         cmocka_unit_test(a_profile_counts_until_it_is_switched),
         cmocka_unit_test(a_stream_ends_at_its_first_failure),
     };

@@ -434,6 +434,7 @@ static void null_is_refused(void **state)
     assert_int_equal(ane_machine_trace_hash(NULL), 0);
     assert_int_equal(ane_machine_counter(NULL, "x"), 0);
     assert_int_equal(ane_machine_profile(NULL, 0, NULL), -EPERM);
+    assert_int_equal(ane_machine_profile_descriptors(NULL, NULL, 0, NULL), -EPERM);
     assert_int_equal(ane_machine_map(NULL, &map), -EINVAL);
     assert_int_equal(ane_machine_service(NULL), 0);
     ane_machine_destroy(NULL);

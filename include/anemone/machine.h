@@ -564,12 +564,38 @@ struct ane_machine_profile {
 /* The name of a stage, a constant string; "" for a number of ANE_STAGES or more. Does not block. */
 ANE_API const char *ane_machine_stage_name(unsigned stage);
 
+/* What is measured: bits of `on`. Descriptors alone need no firmware. */
+enum ane_profile { ANE_PROFILE_STAGES = 1, ANE_PROFILE_DESCRIPTORS = 2 };
+
 /*
- * Copies the sums so far to *sums, unless it is NULL; then switches profiling on (on != 0) or off. A switch
- * from one to the other clears the sums.
+ * Copies the sums so far to *sums, unless it is NULL; then switches profiling on (bits of enum ane_profile)
+ * or off (0). A switch from one to another clears everything that was measured.
  * 0, or -EPERM as above.
  */
 ANE_API int ane_machine_profile(struct ane_machine *machine, int on, struct ane_machine_profile *sums);
+
+/* Wall time of a descriptor in the engine. */
+#define ANE_DESCRIPTOR_TEXT 96u
+struct ane_machine_descriptor {
+    uint32_t address; /* device address */
+    uint32_t index;   /* in its request */
+    uint64_t runs;
+    uint64_t wall_ns;               /* of all runs */
+    uint64_t least_ns;              /* of the shortest */
+    uint64_t work;                  /* multiply-accumulates of a run, or elements where it makes none */
+    uint64_t bytes;                 /* of operands and kernel, each once */
+    uint32_t multiplies;            /* 1: work is multiply-accumulates */
+    char text[ANE_DESCRIPTOR_TEXT]; /* the operation and its shapes */
+};
+
+/*
+ * Copies descriptors that ran since ANE_PROFILE_DESCRIPTORS was switched on, in the order of their first run:
+ * at most `capacity` of them to `rows`, which may be NULL when that is 0. *count is how many there are.
+ * Descriptors are told apart by address; 65,536 of them are kept.
+ * 0; -EINVAL: they are not measured; -EPERM as above.
+ */
+ANE_API int ane_machine_profile_descriptors(struct ane_machine *machine, struct ane_machine_descriptor *rows,
+                                            uint32_t capacity, uint32_t *count);
 
 /* A power domain of the board: one word of a power manager. docs/machine.md has its bits. */
 struct ane_machine_domain {

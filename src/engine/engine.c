@@ -90,6 +90,11 @@ void eng_restart(struct eng *engine)
     eng_taskmgr_restart(engine);
 }
 
+void eng_watch_set(struct eng *engine, const struct eng_watch *watch)
+{
+    engine->watch = watch ? *watch : (struct eng_watch){0};
+}
+
 bool eng_stuck(const struct eng *engine)
 {
     return eng_taskmgr_stuck(engine);

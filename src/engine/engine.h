@@ -82,6 +82,20 @@ struct eng_problem {
 };
 const struct eng_problem *eng_problem_get(const struct eng *engine);
 
+struct pr_task;
+
+/*
+ * Whoever measures descriptors: called around the execution of each, with its address and its place in the
+ * request. Both are set, or neither.
+ */
+struct eng_watch {
+    void (*begin)(void *context);
+    void (*end)(void *context, uint32_t address, uint32_t index, const struct pr_task *task);
+    void *context;
+};
+/* NULL ends it. */
+void eng_watch_set(struct eng *engine, const struct eng_watch *watch);
+
 struct eng_stats {
     uint64_t descriptors; /* completed */
     uint64_t reused;      /* of them, run from a prepared form */

@@ -96,6 +96,7 @@ struct eng {
     struct eng_compute compute;
     struct eng_scratch staged, gathered; /* a result beside its place; kernel bytes made contiguous */
     struct eng_stats stats;
+    struct eng_watch watch; /* .begin is NULL: none */
 
     /* Task manager registers that are plain storage. */
     uint32_t req_addr, req_info, tq_en, irq_en1, irq_en2, committed;

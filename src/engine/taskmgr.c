@@ -274,6 +274,20 @@ void eng_taskmgr_schedule(struct eng *e)
     }
 }
 
+static bool execute(struct eng *e, struct eng_queue *q, const struct pr_task *task,
+                    struct pr_problem *problem)
+{
+    const uint32_t address = q->cursor.address, index = q->cursor.index;
+    bool done;
+
+    if (!e->watch.begin)
+        return eng_execute(e, q, task, problem);
+    e->watch.begin(e->watch.context);
+    done = eng_execute(e, q, task, problem);
+    e->watch.end(e->watch.context, address, index, task);
+    return done;
+}
+
 static void complete(void *context)
 {
     struct eng *e = context;
@@ -284,7 +298,7 @@ static void complete(void *context)
 
     e->completion = 0;
     e->running = -1;
-    if (!eng_execute(e, q, &p->task, &problem)) {
+    if (!execute(e, q, &p->task, &problem)) {
         failed(e, queue, &problem);
     } else {
         e->stats.descriptors++;

@@ -52,6 +52,15 @@ enum mach_point {
 };
 _Static_assert(MACH_POINTS == ANE_STAGES + 1, "stages lie between points");
 
+/* profile_descriptors.c: what each descriptor took. */
+struct mach_descriptors {
+    bool on;
+    struct ane_machine_descriptor *row;
+    uint32_t rows, capacity;
+    uint32_t next;  /* the row that is expected: descriptors run in the same order again and again */
+    uint64_t begun; /* wall time */
+};
+
 struct mach_profile {
     bool on;
     unsigned next; /* the point expected; others (slots given back, other doorbells) are not the request's */
@@ -59,6 +68,7 @@ struct mach_profile {
     struct ane_machine_profile sums;
     struct soc_bus_tap stores; /* installed while on */
     struct soc_lines_tap lines;
+    struct mach_descriptors descriptors;
 };
 
 /* Dumps of the firmware (dump.c). */
@@ -171,6 +181,10 @@ static inline void mach_profile_pass(struct ane_machine *m, enum mach_point poin
     if (m->profile.on)
         mach_profile_note(m, point);
 }
+
+/* profile_descriptors.c: inside, begins or ends the measurement of descriptors. The end frees the rows. */
+void mach_descriptors_start(struct ane_machine *m);
+void mach_descriptors_stop(struct ane_machine *m);
 
 /* timing.c: inside, lets the caller's stage pass in virtual time; nothing with timing none. */
 void mach_timing_spend(struct ane_machine *m, uint64_t ns);

@@ -318,6 +318,8 @@ static void take_apart(struct ane_machine *m)
     mach_cpu_destroy(m->cpu);
     mach_core_destroy(&m->core);
     soc_bus_destroy(m->bus);
+    if (m->profile.descriptors.on)
+        mach_descriptors_stop(m);
     eng_destroy(m->engine);
     dart_destroy(m->dart);
     soc_memory_destroy(m->memory);

@@ -64,17 +64,27 @@ static bool see_line(void *context, unsigned line, bool level)
 
 static void start(struct ane_machine *m)
 {
-    m->profile = (struct mach_profile){
-        .on = true, .stores = {.see = see_store, .context = m}, .lines = {.see = see_line, .context = m}};
+    m->profile.on = true;
+    m->profile.stores = (struct soc_bus_tap){.see = see_store, .context = m};
+    m->profile.lines = (struct soc_lines_tap){.see = see_line, .context = m};
     soc_bus_tap_add(m->bus, &m->profile.stores);
     soc_lines_tap_add(&m->lines, &m->profile.lines);
 }
 
 static void stop(struct ane_machine *m)
 {
-    soc_bus_tap_remove(m->bus, &m->profile.stores);
-    soc_lines_tap_remove(&m->lines, &m->profile.lines);
+    if (m->profile.on) {
+        soc_bus_tap_remove(m->bus, &m->profile.stores);
+        soc_lines_tap_remove(&m->lines, &m->profile.lines);
+    }
+    if (m->profile.descriptors.on)
+        mach_descriptors_stop(m);
     m->profile = (struct mach_profile){.on = false};
+}
+
+static int measured(const struct mach_profile *p)
+{
+    return (p->on ? ANE_PROFILE_STAGES : 0) | (p->descriptors.on ? ANE_PROFILE_DESCRIPTORS : 0);
 }
 
 const char *ane_machine_stage_name(unsigned stage)
@@ -91,10 +101,14 @@ int ane_machine_profile(struct ane_machine *machine, int on, struct ane_machine_
         return -EPERM;
     if (sums)
         *sums = machine->profile.sums;
-    if (on && !machine->profile.on)
-        start(machine);
-    if (!on && machine->profile.on)
+    on &= ANE_PROFILE_STAGES | ANE_PROFILE_DESCRIPTORS;
+    if (on != measured(&machine->profile)) {
         stop(machine);
+        if (on & ANE_PROFILE_STAGES)
+            start(machine);
+        if (on & ANE_PROFILE_DESCRIPTORS)
+            mach_descriptors_start(machine);
+    }
     mach_leave(machine);
     return 0;
 }

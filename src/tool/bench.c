@@ -23,7 +23,8 @@ const char tool_bench_help[] =
     "anemone bench dispatch [--count N] [--timing m1|none] [--embedded-only] [--json]\n"
     "anemone bench threads [--json]\n"
     "anemone bench accel [--count N] [--json]\n"
-    "anemone bench m1 [--json]\n\n"
+    "anemone bench m1 [--json]\n"
+    "anemone bench network MODEL [--descriptors] [--count N] [--threads N] [--numerics POLICY] [--json]\n\n"
     "dispatch measures warm dispatches on this host through every layer, N times each (100,000 unless\n"
     "given; 10 at least):\n\n"
     "  add       a descriptor that adds two small tensors, sent by selector 2 without the runtime\n"
@@ -48,10 +49,16 @@ const char tool_bench_help[] =
     "m1 prints, for published latencies of convolutions and matrix products on M1 machines, what the\n"
     "cost model behind virtual time gives, row by row, and the median error. Its constants are published\n"
     "ones and none of them was fitted to a row of the table.\n\n"
-    "  anemone bench dispatch --count 10000\n";
+    "network runs a model (.onnx, .mil or a bundle) with made-up inputs through the runtime, N times (100\n"
+    "unless given, 10 seconds at most), and prints the shortest and the median run, and what compiling,\n"
+    "loading and the first run took; with --descriptors the wall time of each descriptor, longest first,\n"
+    "with its multiply-accumulates or bytes a second.\n\n"
+    "  anemone bench dispatch --count 10000\n"
+    "  anemone bench network net.onnx --descriptors\n";
 
 #define COUNT_DEFAULT 100000u
 #define COUNT_ACCEL   20000u
+#define COUNT_NETWORK 100u
 #define IMAGE_BYTES   (256u << 10)
 
 static bool said(IOReturn status, const char *what)
@@ -236,6 +243,46 @@ static int dispatch(uint32_t count, uint32_t timing, bool embedded_only, bool as
     return TOOL_OK;
 }
 
+/* `bench network` has words and options of its own. */
+static int network(int argc, char **argv)
+{
+    struct tool_bench_network asked = {.count = COUNT_NETWORK, .threads = 1};
+    const char *count = NULL, *threads = NULL, *numerics = NULL, *words[2] = {NULL, NULL};
+    const struct tool_option options[] = {
+        {"json", &asked.as_json, NULL}, {"descriptors", &asked.descriptors, NULL},
+        {"count", NULL, &count},        {"threads", NULL, &threads},
+        {"numerics", NULL, &numerics},  {0}};
+    unsigned given;
+    int policy;
+
+    if (!tool_words(argc, argv, options, words, 2, &given))
+        return TOOL_USAGE;
+    if (given != 2) {
+        fputs(tool_bench_help, stderr);
+        return TOOL_USAGE;
+    }
+    policy = ane_numerics_named(numerics ? numerics : "m1");
+    if (policy < 0) {
+        tool_say("--numerics: there is no numeric policy %s; %s are known.", numerics, ANE_NUMERICS_NAMES);
+        return TOOL_USAGE;
+    }
+    asked.numerics = (uint32_t)policy;
+    asked.model = words[1];
+    if ((count && !tool_number("--count", count, 1, TOOL_REPEAT_MAX, &asked.count)) ||
+        (threads && !tool_number("--threads", threads, 1, ANE_THREADS_MAX, &asked.threads)))
+        return TOOL_USAGE;
+    return tool_bench_network(&asked);
+}
+
+/* The first word that is not an option, in any place. */
+static bool is_network(int argc, char **argv)
+{
+    for (int i = 0; i < argc; i++)
+        if (!strcmp(argv[i], "network"))
+            return true;
+    return false;
+}
+
 int tool_bench(int argc, char **argv)
 {
     bool as_json = false, embedded_only = false;
@@ -253,6 +300,8 @@ int tool_bench(int argc, char **argv)
     bool plain, is_client, is_submit, is_accel;
     unsigned words;
 
+    if (is_network(argc, argv))
+        return network(argc, argv);
     if (!tool_words(argc, argv, options, &what, 1, &words))
         return TOOL_USAGE;
     is_client = !strcmp(what, "client");

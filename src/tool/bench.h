@@ -50,6 +50,15 @@ bool tool_bench_accel(uint32_t count, bool as_json);
 
 /* What a second thread gains. */
 bool tool_bench_threads(bool as_json);
+/* A model on this host: warm runs, and the time of each descriptor. An exit status. */
+struct tool_bench_network {
+    const char *model;
+    uint32_t count; /* of timed runs, at most */
+    uint32_t threads;
+    uint32_t numerics;
+    bool descriptors, as_json;
+};
+int tool_bench_network(const struct tool_bench_network *asked);
 /* The cost model beside published latencies. */
 void tool_bench_m1(bool as_json);
 

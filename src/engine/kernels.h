@@ -96,10 +96,28 @@ struct eng_window {
     uint32_t hout, wout;
     uint32_t tail; /* elements of an output row from wout to this one become zeros */
     float weight[ENG_WINDOW_MAX * ENG_WINDOW_MAX];
-    float scale, ceiling; /* as in struct eng_load of the input, and struct eng_mac */
+    float ceiling; /* as in struct eng_mac */
     float outside;
     struct eng_finish finish;
 };
+
+/*
+ * Sums of products of a kernel of one tap, with the rules of m1, for few pixels: in one chain over the input
+ * channels. Weights are fp16, a row for each input channel; a vector of them is one run of all its lanes, or
+ * several runs of fewer.
+ */
+struct eng_gemv {
+    const uint8_t *const *run;
+    size_t stride;    /* bytes from row to row, in every run */
+    unsigned lanes;   /* of a run: a power of two from 4 to that of the kernels */
+    unsigned vectors; /* 1, 2, or 4 if gemv_vectors is */
+    unsigned pixels;  /* 1, 2 or 4 */
+    uint32_t channels;
+    const float *in; /* [channel][pixel], scaled as inputs and weights together are */
+    float *acc;      /* [pixel][vector][lane] */
+    float ceiling;   /* as in struct eng_mac */
+};
+#define ENG_GEMV_PIXELS 4u
 
 struct eng_kernels {
     unsigned lanes;      /* floats in a vector: 4, 8 or 16 */
@@ -107,6 +125,7 @@ struct eng_kernels {
     unsigned columns;    /* maximum number of vectors in mac_columns */
     unsigned wide_panel; /* maximum number of output channels in mac_channels, a power of two */
     unsigned pixels;     /* maximum number of pixels in mac_channels, a power of two */
+    unsigned gemv_vectors;
     /*
      * A fused multiply-add detects the ceiling at no cost: with inputs times 2^112 and weights times 2, a
      * partial sum that reaches 2^15 is one that overflows fp32, and no other result changes, because the
@@ -147,6 +166,7 @@ struct eng_kernels {
      */
     void (*fold_columns)(float *acc, const float *in, size_t tap, uint32_t taps, size_t n, bool product);
     void (*window)(const struct eng_window *window);
+    void (*gemv)(const struct eng_gemv *gemv);
 };
 
 #define ENG_SCALE_INPUT  0x1p112f

@@ -20,6 +20,7 @@
 #define WIDE_VECTORS   4
 #define PIXELS         2
 #define WINDOW_VECTORS 2
+#define GEMV_VECTORS   2
 #define SCALED         1
 
 typedef __m256 vec;
@@ -229,6 +230,20 @@ INLINE vec vec_from_fp16_part(const uint8_t *from, size_t n, const struct eng_lo
     if (n & 1)
         __builtin_memcpy(part + (n & 6), from + 2 * (n & 6), 2);
     return vec_of_fp16(_mm_loadu_si128((const void *)part), load);
+}
+
+/* Four lanes of each of two runs. */
+INLINE __m128i two_runs(const uint8_t *const *run, size_t at)
+{
+    return _mm_unpacklo_epi64(_mm_loadl_epi64((const void *)(run[0] + at)),
+                              _mm_loadl_epi64((const void *)(run[1] + at)));
+}
+
+/* A vector of weights from one or several runs of `lanes`, `at` bytes after their first. */
+INLINE vec vec_from_fp16_runs(const uint8_t *const *run, size_t at, unsigned lanes,
+                              const struct eng_load *load)
+{
+    return lanes == 8 ? vec_from_fp16(run[0] + at, load) : vec_of_fp16(two_runs(run, at), load);
 }
 
 /* Lanes from the begin-th to before the end-th; the others are `outside`, and their bytes are not read. */

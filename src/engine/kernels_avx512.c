@@ -20,6 +20,7 @@
 #define WIDE_VECTORS   4
 #define PIXELS         4
 #define WINDOW_VECTORS 4
+#define GEMV_VECTORS   4
 #define SCALED         1
 
 typedef __m512 vec;
@@ -216,6 +217,28 @@ INLINE vec vec_from_fp16_part(const uint8_t *from, size_t n, const struct eng_lo
     return vec_of_fp16(_mm256_maskz_loadu_epi16(first(n), from), load);
 }
 
+/* Four lanes of each of two runs. */
+INLINE __m128i two_runs(const uint8_t *const *run, size_t at)
+{
+    return _mm_unpacklo_epi64(_mm_loadl_epi64((const void *)(run[0] + at)),
+                              _mm_loadl_epi64((const void *)(run[1] + at)));
+}
+
+/* A vector of weights from one or several runs of `lanes`, `at` bytes after their first. */
+INLINE vec vec_from_fp16_runs(const uint8_t *const *run, size_t at, unsigned lanes,
+                              const struct eng_load *load)
+{
+    if (lanes == 16)
+        return vec_from_fp16(run[0] + at, load);
+    if (lanes == 8)
+        return vec_of_fp16(
+            _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const void *)(run[0] + at))),
+                                    _mm_loadu_si128((const void *)(run[1] + at)), 1),
+            load);
+    return vec_of_fp16(
+        _mm256_inserti128_si256(_mm256_castsi128_si256(two_runs(run, at)), two_runs(run + 2, at), 1), load);
+}
+
 /* Lanes from the begin-th to before the end-th; the others are `outside`, and their bytes are not read. */
 INLINE vec vec_from_fp16_between(const uint8_t *from, size_t begin, size_t end, const struct eng_load *load,
                                  vec outside)
@@ -225,11 +248,29 @@ INLINE vec vec_from_fp16_between(const uint8_t *from, size_t begin, size_t end, 
     return _mm512_mask_mov_ps(outside, inside, vec_of_fp16(_mm256_maskz_loadu_epi16(inside, from), load));
 }
 
+#define SUM_RULES (ENG_RULE_NAN_IS_ZERO | ENG_RULE_NO_MINUS_ZERO | ENG_RULE_NO_DENORMALS | ENG_RULE_CEILING)
+
+/*
+ * The rules of sums, decided before the conversion: the smallest numbers that round to 2^-14 and to 2^15 are
+ * half a step of fp16 below them.
+ */
+INLINE __m256i fp16_of_sum(vec v)
+{
+    vec magnitude = vec_and(v, 0x7fffffff);
+    __mmask16 kept = _mm512_cmp_ps_mask(magnitude, vec_set(0x1p-14f - 0x1p-25f), _CMP_GE_OQ);
+    __mmask16 high = _mm512_cmp_ps_mask(magnitude, vec_set(0x1p15f - 8), _CMP_GE_OQ);
+
+    v = _mm512_mask_mul_ps(v, high, v, vec_set(__builtin_inff()));
+    return _mm512_maskz_cvtps_ph(kept, v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
 INLINE __m256i fp16_of_vec(vec v, unsigned rules)
 {
     __m256i half, magnitude, infinity = _mm256_set1_epi16(0x7c00);
     __mmask16 number = _mm512_cmp_ps_mask(v, v, _CMP_ORD_Q);
 
+    if ((rules & SUM_RULES) == SUM_RULES)
+        return fp16_of_sum(v);
     half = _mm512_maskz_cvtps_ph(number, v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     if (!(rules & ENG_RULE_NAN_IS_ZERO))
         half = _mm256_mask_mov_epi16(_mm256_set1_epi16(0x7e00), number, half);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inner loops, for one instruction set. The including file has defined the vector type and its functions,
- * TARGET, INLINE, KERNELS, LANES, PANEL, COLUMNS, WIDE_VECTORS, PIXELS, WINDOW_VECTORS and SCALED; this file
- * ends with the table of the set. It is included once per instruction set and so has no guard.
+ * TARGET, INLINE, KERNELS, LANES, PANEL, COLUMNS, WIDE_VECTORS, PIXELS, WINDOW_VECTORS, GEMV_VECTORS
+ * and SCALED; this file ends with the table of the set. It is included once per instruction set and so has no guard.
  */
 
 #if defined(__clang__)
@@ -95,6 +95,7 @@ TARGET static bool all_finite(const float *floats, size_t n)
 #include "engine/kernels_finish.h"
 #include "engine/kernels_mac.h"
 #include "engine/kernels_window.h"
+#include "engine/kernels_gemv.h"
 
 const struct eng_kernels KERNELS = {
     .lanes = LANES,
@@ -102,6 +103,7 @@ const struct eng_kernels KERNELS = {
     .columns = COLUMNS,
     .wide_panel = WIDE_VECTORS * LANES,
     .pixels = PIXELS,
+    .gemv_vectors = GEMV_VECTORS,
     .scaled = SCALED,
     .to_float = to_float,
     .to_half = to_half,
@@ -114,4 +116,5 @@ const struct eng_kernels KERNELS = {
     .mac_channels = mac_channels,
     .fold_columns = fold_columns,
     .window = window,
+    .gemv = gemv,
 };

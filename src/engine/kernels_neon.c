@@ -20,6 +20,7 @@
 #define WIDE_VECTORS   4
 #define PIXELS         4
 #define WINDOW_VECTORS 4
+#define GEMV_VECTORS   4
 #define SCALED         1
 
 typedef float32x4_t vec;
@@ -226,6 +227,14 @@ INLINE vec vec_from_fp16_part(const uint8_t *from, size_t n, const struct eng_lo
 
     memcpy(part, from, 2 * n);
     return vec_from_fp16(part, load);
+}
+
+/* A vector of weights from one or several runs of `lanes`, `at` bytes after their first. */
+INLINE vec vec_from_fp16_runs(const uint8_t *const *run, size_t at, unsigned lanes,
+                              const struct eng_load *load)
+{
+    (void)lanes;
+    return vec_from_fp16(run[0] + at, load);
 }
 
 /* Lanes from the begin-th to before the end-th; the others are `outside`, and their bytes are not read. */

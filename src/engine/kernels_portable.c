@@ -22,6 +22,7 @@
 #define WIDE_VECTORS   4
 #define PIXELS         2
 #define WINDOW_VECTORS 2
+#define GEMV_VECTORS   2
 #define SCALED         0
 
 typedef float vec __attribute__((vector_size(16)));
@@ -219,6 +220,14 @@ INLINE vec vec_from_fp16_part(const uint8_t *from, size_t n, const struct eng_lo
 INLINE vec vec_from_fp16(const uint8_t *from, const struct eng_load *load)
 {
     return vec_from_fp16_part(from, LANES, load);
+}
+
+/* A vector of weights from one or several runs of `lanes`, `at` bytes after their first. */
+INLINE vec vec_from_fp16_runs(const uint8_t *const *run, size_t at, unsigned lanes,
+                              const struct eng_load *load)
+{
+    (void)lanes;
+    return vec_from_fp16(run[0] + at, load);
 }
 
 /* Lanes from the begin-th to before the end-th; the others are `outside`, and their bytes are not read. */

@@ -27,76 +27,85 @@ INLINE vec strip_load(const struct strip *s, const uint8_t *row, int64_t column)
     const struct eng_load load = {.rules = s->max ? WINDOW_LOAD : WINDOW_LOAD_MAC, .scale = 1};
     const uint8_t *from = (const uint8_t *)((uintptr_t)row + (uintptr_t)(2 * column));
     int64_t end = (int64_t)w->win - column;
-    vec v;
 
     if (column >= 0 && end >= LANES)
-        v = vec_from_fp16(from, &load);
-    else if (end <= 0 || column <= -LANES)
+        return vec_from_fp16(from, &load);
+    if (end <= 0 || column <= -LANES)
         return vec_set(w->outside);
-    else
-        v = vec_from_fp16_between(from, column < 0 ? (size_t)-column : 0, end < LANES ? (size_t)end : LANES,
-                                  &load, vec_set(w->outside));
-    return s->max ? v : vec_mul(v, vec_set(w->scale));
+    return vec_from_fp16_between(from, column < 0 ? (size_t)-column : 0, end < LANES ? (size_t)end : LANES,
+                                 &load, vec_set(w->outside));
 }
 
-/* An input row as the taps of the window's columns see it: tap[column][vector]. */
-INLINE void strip_taps(const struct strip *s, const uint8_t *row, vec tap[ENG_WINDOW_MAX][WINDOW_VECTORS])
+/* A vector of an input row, by column modulo step. */
+struct phases {
+    vec of[2];
+};
+
+INLINE struct phases strip_phases(const struct strip *s, const uint8_t *row, unsigned v)
 {
-    int64_t column = (int64_t)s->x0 * s->step - s->window->px;
-    vec phase[2][WINDOW_VECTORS + 2];
-    const unsigned ahead = (s->k - 1) / s->step ? 1 : 0; /* vectors after the last that are needed too */
+    int64_t column = (int64_t)s->x0 * s->step - s->window->px + (int64_t)v * s->step * LANES;
+    struct phases p;
+    vec a = strip_load(s, row, column), b;
 
-    UNROLL
-    for (unsigned v = 0; v < s->vectors + ahead; v++) {
-        vec a = strip_load(s, row, column + (int64_t)v * s->step * LANES), b;
-
-        phase[0][v] = a;
-        if (s->step == 2) {
-            b = strip_load(s, row, column + (2 * (int64_t)v + 1) * LANES);
-            phase[0][v] = vec_even(a, b);
-            phase[1][v] = vec_odd(a, b);
-        }
+    p.of[0] = p.of[1] = a;
+    if (s->step == 2) {
+        b = strip_load(s, row, column + LANES);
+        p.of[0] = vec_even(a, b);
+        p.of[1] = vec_odd(a, b);
     }
+    return p;
+}
+
+/* Column x of the window, for all outputs of a vector; `next` is the vector after it. */
+INLINE vec strip_tap(const struct strip *s, const struct phases *p, const struct phases *next, unsigned x)
+{
+    return x < s->step ? p->of[x] : vec_shift(p->of[x % s->step], next->of[x % s->step], x / s->step);
+}
+
+/* An input row for all output rows of the ring whose window has it. */
+INLINE void strip_add(const struct strip *s, const uint8_t *row, unsigned turn,
+                      vec sum[ENG_WINDOW_MAX][WINDOW_VECTORS])
+{
+    const unsigned ring = (s->k + s->step - 1) / s->step, period = ring * s->step;
+    const bool ahead = s->k > s->step; /* the vector after the last is needed too */
+    struct phases p = strip_phases(s, row, 0), next = p;
+    vec ceiling = vec_set(s->window->ceiling), tap, largest;
+
     UNROLL
-    for (unsigned x = 0; x < s->k; x++) {
+    for (unsigned v = 0; v < s->vectors; v++, p = next) {
+        if (ahead || v + 1 < s->vectors)
+            next = strip_phases(s, row, v + 1);
+        largest = p.of[0];
+        UNROLL
+        for (unsigned x = 0; x < s->k; x++) {
+            tap = strip_tap(s, &p, &next, x);
+            largest = s->max && x ? vec_larger(largest, tap) : largest;
+            UNROLL
+            for (unsigned r = 0; r < ring; r++) {
+                const unsigned ky = (turn + period - r * s->step) % period;
+
+                if (ky < s->k && !s->max)
+                    sum[r][v] = vec_mac(sum[r][v], tap, vec_set(s->window->weight[ky * s->k + x]), ceiling);
+            }
+        }
+        UNROLL
+        for (unsigned r = 0; r < ring; r++)
+            if ((turn + period - r * s->step) % period < s->k && s->max)
+                sum[r][v] = vec_larger(sum[r][v], largest);
+    }
+}
+
+/* A row of padding for a maximum. */
+INLINE void strip_add_outside(const struct strip *s, vec sum[ENG_WINDOW_MAX][WINDOW_VECTORS])
+{
+    const unsigned ring = (s->k + s->step - 1) / s->step;
+
+    UNROLL
+    for (unsigned r = 0; r < ring; r++) {
         UNROLL
         for (unsigned v = 0; v < s->vectors; v++)
-            tap[x][v] = x < s->step
-                            ? phase[x][v]
-                            : vec_shift(phase[x % s->step][v], phase[x % s->step][v + 1], x / s->step);
+            sum[r][v] = vec_larger(sum[r][v], vec_set(s->window->outside));
     }
-}
-
-INLINE void strip_add(const struct strip *s, vec tap[ENG_WINDOW_MAX][WINDOW_VECTORS], unsigned ky,
-                      vec sum[WINDOW_VECTORS])
-{
-    const struct eng_window *w = s->window;
-    vec ceiling = vec_set(w->ceiling);
-
-    UNROLL
-    for (unsigned v = 0; v < s->vectors; v++) {
-        UNROLL
-        for (unsigned x = 0; x < s->k; x++)
-            sum[v] = vec_mac(sum[v], tap[x][v], vec_set(w->weight[ky * s->k + x]), ceiling);
-    }
-}
-
-/* The largest of the window's columns, which all rows of windows share. */
-INLINE void strip_row_max(const struct strip *s, vec tap[ENG_WINDOW_MAX][WINDOW_VECTORS])
-{
-    UNROLL
-    for (unsigned v = 0; v < s->vectors; v++) {
-        UNROLL
-        for (unsigned x = 1; x < s->k; x++)
-            tap[0][v] = vec_larger(tap[0][v], tap[x][v]);
-    }
-}
-
-INLINE void strip_max(const struct strip *s, vec tap[ENG_WINDOW_MAX][WINDOW_VECTORS], vec sum[WINDOW_VECTORS])
-{
-    UNROLL
-    for (unsigned v = 0; v < s->vectors; v++)
-        sum[v] = vec_larger(sum[v], tap[0][v]);
 }
 
 INLINE void zeros_to_fp16(uint8_t *to, size_t n)
@@ -105,6 +114,15 @@ INLINE void zeros_to_fp16(uint8_t *to, size_t n)
         vec_to_fp16(to, vec_set(0), 0);
     if (n)
         vec_to_fp16_part(to, vec_set(0), n, 0);
+}
+
+/* As finish_element; the usual case has neither a second bias nor a factor. */
+INLINE vec strip_finish(const struct eng_finish *f, vec sum)
+{
+    if (f->post_scale != 1 || f->acc_bias != 0)
+        return finish_element(sum, vec_set(f->bias), false, f);
+    sum = vec_add(vec_mul(sum, vec_set(f->unscale)), vec_set(f->bias));
+    return f->relu ? vec_relu(sum) : sum;
 }
 
 /* The strip's part of an output row; the last strip fills the row's tail with zeros. */
@@ -124,9 +142,9 @@ INLINE void strip_put(const struct strip *s, uint32_t y, const vec sum[WINDOW_VE
         if (f->table)
             vec_store(line + v * LANES, sum[v]);
         else if ((v + 1) * LANES <= n)
-            vec_to_fp16(to, finish_element(sum[v], vec_set(f->bias), false, f), rules);
+            vec_to_fp16(to, strip_finish(f, sum[v]), rules);
         else
-            vec_to_fp16_part(to, finish_element(sum[v], vec_set(f->bias), false, f), n - v * LANES, rules);
+            vec_to_fp16_part(to, strip_finish(f, sum[v]), n - v * LANES, rules);
     }
     if (f->table)
         finish(line, NULL, row + 2 * (size_t)s->x0, n, f);
@@ -141,8 +159,6 @@ INLINE void strip_row(const struct strip *s, int64_t at, unsigned turn,
     const struct eng_window *w = s->window;
     const unsigned ring = (s->k + s->step - 1) / s->step, period = ring * s->step;
     int64_t iy = at - w->py;
-    bool inside = iy >= 0 && iy < w->hin;
-    vec tap[ENG_WINDOW_MAX][WINDOW_VECTORS];
 
     UNROLL
     for (unsigned r = 0; r < ring; r++) {
@@ -151,24 +167,14 @@ INLINE void strip_row(const struct strip *s, int64_t at, unsigned turn,
             if (turn == r * s->step)
                 sum[r][v] = vec_set(s->max ? -__builtin_inff() : 0);
     }
+    if (iy >= 0 && iy < w->hin)
+        strip_add(s, w->in + (size_t)iy * w->in_row, turn, sum);
+    else if (s->max)
+        strip_add_outside(s, sum);
     UNROLL
-    for (unsigned v = 0; v < s->vectors; v++)
-        tap[0][v] = vec_set(w->outside);
-    if (inside)
-        strip_taps(s, w->in + (size_t)iy * w->in_row, tap);
-    if (inside && s->max)
-        strip_row_max(s, tap);
-    UNROLL
-    for (unsigned r = 0; r < ring; r++) {
-        const unsigned ky = (turn + period - r * s->step) % period;
-
-        if (ky < s->k && s->max)
-            strip_max(s, tap, sum[r]);
-        else if (ky < s->k && inside)
-            strip_add(s, tap, ky, sum[r]);
-        if (ky == s->k - 1 && at >= ky)
-            strip_put(s, (uint32_t)(at - ky) / s->step, sum[r]);
-    }
+    for (unsigned r = 0; r < ring; r++)
+        if ((turn + period - r * s->step) % period == s->k - 1 && at >= s->k - 1)
+            strip_put(s, (uint32_t)(at - (s->k - 1)) / s->step, sum[r]);
 }
 
 INLINE void strip_of(const struct eng_window *w, uint32_t x0, unsigned k, unsigned step, unsigned vectors,

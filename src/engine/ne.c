@@ -72,6 +72,9 @@ static int run_group(const struct eng_ne *ne, enum eng_path path)
         return eng_ne_reference(ne, in_order ? NULL : ne->pool);
     if (path == ENG_PATH_REFERENCE || in_order)
         return eng_ne_reference(ne, NULL);
+    error = eng_ne_gemv(ne);
+    if (error != -ENOTSUP)
+        return error;
     if (ne->task->ne.mode == PR_NE_MAC && !ne->task->ne.unicast && ne->task->ne.ox == 1)
         return eng_ne_mac_fast(ne);
     error = eng_ne_window(ne);

@@ -66,7 +66,6 @@ static struct windows windows_of(const struct eng_ne *ne, enum eng_window_form f
                    .hout = dst->extent[PR_AXIS_H],
                    .wout = dst->extent[PR_AXIS_W],
                    .tail = dst->tail / 2,
-                   .scale = setup.input.scale,
                    .ceiling = setup.ceiling,
                    .outside = n->mode == PR_NE_MAX && n->pad_lowest ? -INFINITY : 0,
                    .finish = setup.finish},
@@ -79,11 +78,15 @@ static struct windows windows_of(const struct eng_ne *ne, enum eng_window_form f
     };
 }
 
-/* All weights as fp32. False when one is not finite. */
+/*
+ * All weights as fp32, scaled for the inputs too, which the kernels then do not scale. False when one is not
+ * finite then: infinite, or at least 2^15.
+ */
 static bool load_panel(struct windows *k)
 {
     const struct eng_ne *ne = k->ne;
-    struct eng_load load = eng_mac_setup(ne).weight;
+    const struct eng_mac_setup setup = eng_mac_setup(ne);
+    struct eng_load load = {.rules = setup.weight.rules, .scale = setup.weight.scale * setup.input.scale};
     const uint8_t *from;
     size_t stride;
     uint32_t run;

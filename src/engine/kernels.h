@@ -186,12 +186,63 @@ struct eng_exact_tap {
     uint32_t row;
 };
 
+/* Windows that have loops of their own: as wide as high, with equal steps. */
+enum eng_window_form {
+    ENG_WINDOW_NONE,
+    ENG_WINDOW_3, /* sums of products */
+    ENG_WINDOW_3_STEP_2,
+    ENG_WINDOW_5,
+    ENG_WINDOW_5_STEP_2,
+    ENG_WINDOW_MAX_2_STEP_2, /* the largest element */
+    ENG_WINDOW_MAX_3,
+    ENG_WINDOW_MAX_3_STEP_2,
+};
+#define ENG_WINDOW_MAX 5u /* columns and rows of the largest */
+
+/*
+ * One channel of a task whose output channels have an input channel each, with the rules of m1. Surfaces are
+ * packed fp16. Outside the input every element is `outside`; sums of products leave such rows out.
+ */
+struct eng_window {
+    enum eng_window_form form;
+    const uint8_t *in;
+    size_t in_row; /* bytes */
+    uint32_t hin, win, px, py;
+    uint8_t *out;
+    size_t out_row;
+    uint32_t hout, wout;
+    uint32_t tail; /* elements of an output row from wout to this one become zeros */
+    float weight[ENG_WINDOW_MAX * ENG_WINDOW_MAX];
+    float ceiling; /* as in struct eng_mac */
+    float outside;
+    struct eng_finish finish;
+};
+
+/*
+ * Sums of products of a kernel of one tap, with the rules of m1, for few pixels: in one chain over the input
+ * channels. Weights are fp16, a row for each input channel; a vector of them is one run of all its lanes, or
+ * several runs of fewer.
+ */
+struct eng_gemv {
+    const uint8_t *const *run;
+    size_t stride;    /* bytes from row to row, in every run */
+    unsigned lanes;   /* of a run: a power of two from 4 to that of the kernels */
+    unsigned vectors; /* 1, 2, or 4 if gemv_vectors is */
+    unsigned pixels;  /* 1, 2 or 4 */
+    uint32_t channels;
+    const float *in; /* [channel][pixel], scaled as inputs and weights together are */
+    float *acc;      /* [pixel][vector][lane] */
+    float ceiling;   /* as in struct eng_mac */
+};
+#define ENG_GEMV_PIXELS 4u
+
 struct eng_kernels {
     unsigned lanes;        /* floats in a vector: 4, 8 or 16 */
     unsigned panel;        /* maximum number of output channels in mac_columns, a power of two */
     unsigned columns;      /* maximum number of vectors in mac_columns */
     unsigned tile_vectors; /* maximum number of vectors of channels in a tile, */
     unsigned tile_pixels;  /* and of pixels: even, at most 16 */
+    unsigned gemv_vectors;
     /*
      * A fused multiply-add detects the ceiling at no cost: with inputs times 2^112 and weights times 2, a
      * partial sum that reaches 2^15 is one that overflows fp32, and no other result changes, because the
@@ -270,6 +321,8 @@ struct eng_kernels {
     void (*exact_channels)(const struct eng_exact_tap *tap, size_t taps, const float *weights,
                            unsigned vectors, float *sums, float *marks);
     void (*exact_own)(const float *x, const float *weights, size_t taps, float *sums, float *marks);
+    void (*window)(const struct eng_window *window);
+    void (*gemv)(const struct eng_gemv *gemv);
 };
 
 #define ENG_SCALE_INPUT  0x1p112f

@@ -11,15 +11,17 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#define TARGET       __attribute__((target("avx2,fma,f16c")))
-#define INLINE       static inline __attribute__((always_inline)) TARGET
-#define KERNELS      eng_kernels_avx2
-#define LANES        8
-#define PANEL        4
-#define COLUMNS      3
-#define TILE_VECTORS 2
-#define TILE_PIXELS  6
-#define SCALED       1
+#define TARGET         __attribute__((target("avx2,fma,f16c")))
+#define INLINE         static inline __attribute__((always_inline)) TARGET
+#define KERNELS        eng_kernels_avx2
+#define LANES          8
+#define PANEL          4
+#define COLUMNS        3
+#define TILE_VECTORS   2
+#define TILE_PIXELS    6
+#define WINDOW_VECTORS 2
+#define GEMV_VECTORS   2
+#define SCALED         1
 
 /* Output channels and vectors of tiles in the registers of winograd_products. */
 #define WINOGRAD_PANEL   4
@@ -156,6 +158,37 @@ INLINE vec vec_clamp(vec v, vec low, vec high)
 INLINE vec vec_and(vec v, uint32_t mask)
 {
     return _mm256_and_ps(v, _mm256_castsi256_ps(_mm256_set1_epi32((int)mask)));
+}
+
+/* As vec_max for two numbers. */
+INLINE vec vec_larger(vec a, vec b)
+{
+    return _mm256_max_ps(a, b);
+}
+
+/* The lanes of a from the n-th on, then the first ones of b; n is 1 to 4. */
+INLINE vec vec_shift(vec a, vec b, unsigned n)
+{
+    __m256 middle = _mm256_permute2f128_ps(a, b, 0x21);
+    __m256i low = _mm256_castps_si256(a), high = _mm256_castps_si256(middle);
+
+    switch (n) {
+    case 1: return _mm256_castsi256_ps(_mm256_alignr_epi8(high, low, 4));
+    case 2: return _mm256_castsi256_ps(_mm256_alignr_epi8(high, low, 8));
+    case 3: return _mm256_castsi256_ps(_mm256_alignr_epi8(high, low, 12));
+    default: return middle;
+    }
+}
+
+/* Lanes 0, 2, 4 ... of a, then of b; and the others. */
+INLINE vec vec_even(vec a, vec b)
+{
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(_mm256_shuffle_ps(a, b, 0x88)), 0xd8));
+}
+
+INLINE vec vec_odd(vec a, vec b)
+{
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(_mm256_shuffle_ps(a, b, 0xdd)), 0xd8));
 }
 
 /* Not the other way round: of -0 and 0, or with a NaN, the instruction gives the second operand. */
@@ -366,6 +399,30 @@ INLINE vec vec_from_fp16_steps(const uint8_t *from, size_t step, const struct en
                                       half_at(from + 5 * step), half_at(from + 6 * step),
                                       half_at(from + 7 * step)),
                        load);
+}
+
+/* Four lanes of each of two runs. */
+INLINE __m128i two_runs(const uint8_t *const *run, size_t at)
+{
+    return _mm_unpacklo_epi64(_mm_loadl_epi64((const void *)(run[0] + at)),
+                              _mm_loadl_epi64((const void *)(run[1] + at)));
+}
+
+/* A vector of weights from one or several runs of `lanes`, `at` bytes after their first. */
+INLINE vec vec_from_fp16_runs(const uint8_t *const *run, size_t at, unsigned lanes,
+                              const struct eng_load *load)
+{
+    return lanes == 8 ? vec_from_fp16(run[0] + at, load) : vec_of_fp16(two_runs(run, at), load);
+}
+
+/* Lanes from the begin-th to before the end-th; the others are `outside`, and their bytes are not read. */
+INLINE vec vec_from_fp16_between(const uint8_t *from, size_t begin, size_t end, const struct eng_load *load,
+                                 vec outside)
+{
+    uint8_t part[2 * LANES] = {0};
+
+    __builtin_memcpy(part + 2 * begin, from + 2 * begin, 2 * (end - begin));
+    return vec_first(outside, begin, vec_first(vec_from_fp16(part, load), end, outside));
 }
 
 INLINE __m128i fp16_of_vec(vec v, unsigned rules)

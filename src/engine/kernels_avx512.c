@@ -11,15 +11,17 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#define TARGET       __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
-#define INLINE       static inline __attribute__((always_inline)) TARGET
-#define KERNELS      eng_kernels_avx512
-#define LANES        16
-#define PANEL        8
-#define COLUMNS      3
-#define TILE_VECTORS 2
-#define TILE_PIXELS  14
-#define SCALED       1
+#define TARGET         __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
+#define INLINE         static inline __attribute__((always_inline)) TARGET
+#define KERNELS        eng_kernels_avx512
+#define LANES          16
+#define PANEL          8
+#define COLUMNS        3
+#define TILE_VECTORS   2
+#define TILE_PIXELS    14
+#define WINDOW_VECTORS 4
+#define GEMV_VECTORS   4
+#define SCALED         1
 
 /* Output channels and vectors of tiles in the registers of winograd_products. */
 #define WINOGRAD_PANEL   8
@@ -150,6 +152,38 @@ INLINE vec vec_clamp(vec v, vec low, vec high)
 INLINE vec vec_and(vec v, uint32_t mask)
 {
     return _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(v), _mm512_set1_epi32((int)mask)));
+}
+
+/* As vec_max for two numbers. */
+INLINE vec vec_larger(vec a, vec b)
+{
+    return _mm512_max_ps(a, b);
+}
+
+/* The lanes of a from the n-th on, then the first ones of b; n is 1 to 4. */
+INLINE vec vec_shift(vec a, vec b, unsigned n)
+{
+    __m512i low = _mm512_castps_si512(a), high = _mm512_castps_si512(b);
+
+    switch (n) {
+    case 1: return _mm512_castsi512_ps(_mm512_alignr_epi32(high, low, 1));
+    case 2: return _mm512_castsi512_ps(_mm512_alignr_epi32(high, low, 2));
+    case 3: return _mm512_castsi512_ps(_mm512_alignr_epi32(high, low, 3));
+    default: return _mm512_castsi512_ps(_mm512_alignr_epi32(high, low, 4));
+    }
+}
+
+/* Lanes 0, 2, 4 ... of a, then of b; and the others. */
+INLINE vec vec_even(vec a, vec b)
+{
+    return _mm512_permutex2var_ps(
+        a, _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30), b);
+}
+
+INLINE vec vec_odd(vec a, vec b)
+{
+    return _mm512_permutex2var_ps(
+        a, _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31), b);
 }
 
 /* Not the other way round: of -0 and 0, or with a NaN, the instruction gives the second operand. */
@@ -342,11 +376,60 @@ INLINE vec vec_from_fp16_steps(const uint8_t *from, size_t step, const struct en
     return vec_of_fp16(_mm256_set_m128i(eight_at(from + 8 * step, step), eight_at(from, step)), load);
 }
 
+/* Four lanes of each of two runs. */
+INLINE __m128i two_runs(const uint8_t *const *run, size_t at)
+{
+    return _mm_unpacklo_epi64(_mm_loadl_epi64((const void *)(run[0] + at)),
+                              _mm_loadl_epi64((const void *)(run[1] + at)));
+}
+
+/* A vector of weights from one or several runs of `lanes`, `at` bytes after their first. */
+INLINE vec vec_from_fp16_runs(const uint8_t *const *run, size_t at, unsigned lanes,
+                              const struct eng_load *load)
+{
+    if (lanes == 16)
+        return vec_from_fp16(run[0] + at, load);
+    if (lanes == 8)
+        return vec_of_fp16(
+            _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const void *)(run[0] + at))),
+                                    _mm_loadu_si128((const void *)(run[1] + at)), 1),
+            load);
+    return vec_of_fp16(
+        _mm256_inserti128_si256(_mm256_castsi128_si256(two_runs(run, at)), two_runs(run + 2, at), 1), load);
+}
+
+/* Lanes from the begin-th to before the end-th; the others are `outside`, and their bytes are not read. */
+INLINE vec vec_from_fp16_between(const uint8_t *from, size_t begin, size_t end, const struct eng_load *load,
+                                 vec outside)
+{
+    __mmask16 inside = (__mmask16)(first(end) & ~first(begin));
+
+    return _mm512_mask_mov_ps(outside, inside, vec_of_fp16(_mm256_maskz_loadu_epi16(inside, from), load));
+}
+
+#define SUM_RULES (ENG_RULE_NAN_IS_ZERO | ENG_RULE_NO_MINUS_ZERO | ENG_RULE_NO_DENORMALS | ENG_RULE_CEILING)
+
+/*
+ * The rules of sums, decided before the conversion: the smallest numbers that round to 2^-14 and to 2^15 are
+ * half a step of fp16 below them.
+ */
+INLINE __m256i fp16_of_sum(vec v)
+{
+    vec magnitude = vec_and(v, 0x7fffffff);
+    __mmask16 kept = _mm512_cmp_ps_mask(magnitude, vec_set(0x1p-14f - 0x1p-25f), _CMP_GE_OQ);
+    __mmask16 high = _mm512_cmp_ps_mask(magnitude, vec_set(0x1p15f - 8), _CMP_GE_OQ);
+
+    v = _mm512_mask_mul_ps(v, high, v, vec_set(__builtin_inff()));
+    return _mm512_maskz_cvtps_ph(kept, v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
 INLINE __m256i fp16_of_vec(vec v, unsigned rules)
 {
     __m256i half, magnitude, infinity = _mm256_set1_epi16(0x7c00);
     __mmask16 number = _mm512_cmp_ps_mask(v, v, _CMP_ORD_Q);
 
+    if ((rules & SUM_RULES) == SUM_RULES)
+        return fp16_of_sum(v);
     half = _mm512_maskz_cvtps_ph(number, v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     if (!(rules & ENG_RULE_NAN_IS_ZERO))
         half = _mm256_mask_mov_epi16(_mm256_set1_epi16(0x7e00), number, half);

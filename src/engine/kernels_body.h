@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inner loops, for one instruction set. The including file has defined the vector type and its functions,
- * TARGET, INLINE, KERNELS, LANES, PANEL, COLUMNS, TILE_VECTORS, TILE_PIXELS, SCALED, WINOGRAD_PANEL,
- * WINOGRAD_COLUMNS and WINOGRAD_FEW; this file ends with the table of the set. It is included once per
- * instruction set and so has no guard.
+ * TARGET, INLINE, KERNELS, LANES, PANEL, COLUMNS, TILE_VECTORS, TILE_PIXELS, WINDOW_VECTORS, GEMV_VECTORS,
+ * SCALED, WINOGRAD_PANEL, WINOGRAD_COLUMNS and WINOGRAD_FEW; this file ends with the table of the set. It is
+ * included once per instruction set and so has no guard.
  */
 
 #if defined(__clang__)
@@ -121,6 +121,8 @@ TARGET static bool all_finite(const float *floats, size_t n)
 #include "engine/kernels_tile.h"
 #include "engine/kernels_winograd.h"
 #include "engine/kernels_exact.h"
+#include "engine/kernels_window.h"
+#include "engine/kernels_gemv.h"
 
 const struct eng_kernels KERNELS = {
     .lanes = LANES,
@@ -128,6 +130,7 @@ const struct eng_kernels KERNELS = {
     .columns = COLUMNS,
     .tile_vectors = TILE_VECTORS,
     .tile_pixels = TILE_PIXELS,
+    .gemv_vectors = GEMV_VECTORS,
     .scaled = SCALED,
     .to_float = to_float,
     .to_half = to_half,
@@ -153,4 +156,6 @@ const struct eng_kernels KERNELS = {
     .winograd_output = winograd_output,
     .exact_channels = exact_channels,
     .exact_own = exact_own,
+    .window = window,
+    .gemv = gemv,
 };

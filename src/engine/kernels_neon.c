@@ -12,14 +12,16 @@
 #include <string.h>
 
 #define TARGET
-#define INLINE       static inline __attribute__((always_inline))
-#define KERNELS      eng_kernels_neon
-#define LANES        4
-#define PANEL        8
-#define COLUMNS      3
-#define TILE_VECTORS 4
-#define TILE_PIXELS  6
-#define SCALED       1
+#define INLINE         static inline __attribute__((always_inline))
+#define KERNELS        eng_kernels_neon
+#define LANES          4
+#define PANEL          8
+#define COLUMNS        3
+#define TILE_VECTORS   4
+#define TILE_PIXELS    6
+#define WINDOW_VECTORS 4
+#define GEMV_VECTORS   4
+#define SCALED         1
 
 /* Output channels and vectors of tiles in the registers of winograd_products. */
 #define WINOGRAD_PANEL   8
@@ -147,6 +149,34 @@ INLINE vec vec_clamp(vec v, vec low, vec high)
 INLINE vec vec_and(vec v, uint32_t mask)
 {
     return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(v), vdupq_n_u32(mask)));
+}
+
+/* As vec_max for two numbers. */
+INLINE vec vec_larger(vec a, vec b)
+{
+    return vbslq_f32(vcgtq_f32(a, b), a, b);
+}
+
+/* The lanes of a from the n-th on, then the first ones of b; n is 1 to 4. */
+INLINE vec vec_shift(vec a, vec b, unsigned n)
+{
+    switch (n) {
+    case 1: return vextq_f32(a, b, 1);
+    case 2: return vextq_f32(a, b, 2);
+    case 3: return vextq_f32(a, b, 3);
+    default: return b;
+    }
+}
+
+/* Lanes 0, 2, 4 ... of a, then of b; and the others. */
+INLINE vec vec_even(vec a, vec b)
+{
+    return vuzp1q_f32(a, b);
+}
+
+INLINE vec vec_odd(vec a, vec b)
+{
+    return vuzp2q_f32(a, b);
 }
 
 INLINE vec vec_relu(vec v)
@@ -340,6 +370,24 @@ INLINE vec vec_from_fp16_steps(const uint8_t *from, size_t step, const struct en
     for (size_t i = 0; i < LANES; i++)
         memcpy(all + 2 * i, from + i * step, 2);
     return vec_from_fp16(all, load);
+}
+
+/* A vector of weights from one or several runs of `lanes`, `at` bytes after their first. */
+INLINE vec vec_from_fp16_runs(const uint8_t *const *run, size_t at, unsigned lanes,
+                              const struct eng_load *load)
+{
+    (void)lanes;
+    return vec_from_fp16(run[0] + at, load);
+}
+
+/* Lanes from the begin-th to before the end-th; the others are `outside`, and their bytes are not read. */
+INLINE vec vec_from_fp16_between(const uint8_t *from, size_t begin, size_t end, const struct eng_load *load,
+                                 vec outside)
+{
+    uint8_t part[2 * LANES] = {0};
+
+    memcpy(part + 2 * begin, from + 2 * begin, 2 * (end - begin));
+    return vec_first(outside, begin, vec_first(vec_from_fp16(part, load), end, outside));
 }
 
 INLINE void vec_to_fp16(uint8_t *to, vec v, unsigned rules)

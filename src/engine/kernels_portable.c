@@ -14,14 +14,16 @@
 #include "engine/half.h"
 
 #define TARGET
-#define INLINE       static inline __attribute__((always_inline))
-#define KERNELS      eng_kernels_portable
-#define LANES        4
-#define PANEL        4
-#define COLUMNS      2
-#define TILE_VECTORS 2
-#define TILE_PIXELS  6
-#define SCALED       0
+#define INLINE         static inline __attribute__((always_inline))
+#define KERNELS        eng_kernels_portable
+#define LANES          4
+#define PANEL          4
+#define COLUMNS        2
+#define TILE_VECTORS   2
+#define TILE_PIXELS    6
+#define WINDOW_VECTORS 2
+#define GEMV_VECTORS   2
+#define SCALED         0
 
 /* Output channels and vectors of tiles in the registers of winograd_products. */
 #define WINOGRAD_PANEL   4
@@ -173,6 +175,34 @@ INLINE vec vec_min(vec a, vec b)
 INLINE vec vec_clamp(vec v, vec low, vec high)
 {
     return vec_min(vec_max(low, v), high);
+}
+
+/* As vec_max for two numbers. */
+INLINE vec vec_larger(vec a, vec b)
+{
+    return vec_choose(a > b, a, b);
+}
+
+/* The lanes of a from the n-th on, then the first ones of b; n is 1 to 4. */
+INLINE vec vec_shift(vec a, vec b, unsigned n)
+{
+    switch (n) {
+    case 1: return (vec){a[1], a[2], a[3], b[0]};
+    case 2: return (vec){a[2], a[3], b[0], b[1]};
+    case 3: return (vec){a[3], b[0], b[1], b[2]};
+    default: return b;
+    }
+}
+
+/* Lanes 0, 2, 4 ... of a, then of b; and the others. */
+INLINE vec vec_even(vec a, vec b)
+{
+    return (vec){a[0], a[2], b[0], b[2]};
+}
+
+INLINE vec vec_odd(vec a, vec b)
+{
+    return (vec){a[1], a[3], b[1], b[3]};
 }
 
 INLINE vec vec_relu(vec v)
@@ -347,6 +377,24 @@ INLINE vec vec_from_fp16_steps(const uint8_t *from, size_t step, const struct en
 INLINE vec vec_from_fp16_one(const uint8_t *from, const struct eng_load *load)
 {
     return vec_from_fp16_steps(from, 0, load);
+}
+
+/* A vector of weights from one or several runs of `lanes`, `at` bytes after their first. */
+INLINE vec vec_from_fp16_runs(const uint8_t *const *run, size_t at, unsigned lanes,
+                              const struct eng_load *load)
+{
+    (void)lanes;
+    return vec_from_fp16(run[0] + at, load);
+}
+
+/* Lanes from the begin-th to before the end-th; the others are `outside`, and their bytes are not read. */
+INLINE vec vec_from_fp16_between(const uint8_t *from, size_t begin, size_t end, const struct eng_load *load,
+                                 vec outside)
+{
+    uint8_t part[2 * LANES] = {0};
+
+    memcpy(part + 2 * begin, from + 2 * begin, 2 * (end - begin));
+    return vec_first(outside, begin, vec_first(vec_from_fp16(part, load), end, outside));
 }
 
 INLINE void vec_to_fp16_part(uint8_t *to, vec v, size_t n, unsigned rules)

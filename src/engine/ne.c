@@ -67,6 +67,7 @@ struct eng_mac_setup eng_mac_setup(const struct eng_ne *ne)
 static int run_group(const struct eng_ne *ne, enum eng_path path)
 {
     bool in_order = eng_view_overlaps_itself(&ne->operands.dst);
+    int error;
 
     if (ne->exact && (path == ENG_PATH_REFERENCE || in_order || ne->task->ne.ox > 1))
         return eng_ne_reference(ne, in_order ? NULL : ne->pool);
@@ -76,9 +77,13 @@ static int run_group(const struct eng_ne *ne, enum eng_path path)
         return eng_ne_reference(ne, NULL);
     if (ne->winograd)
         return eng_ne_winograd(ne);
+    error = eng_ne_gemv(ne);
+    if (error != -ENOTSUP)
+        return error;
     if (ne->task->ne.mode == PR_NE_MAC && !ne->task->ne.unicast && ne->task->ne.ox == 1)
         return eng_ne_mac_fast(ne);
-    return eng_ne_columns(ne);
+    error = eng_ne_window(ne);
+    return error == -ENOTSUP ? eng_ne_columns(ne) : error;
 }
 
 static void open_group(struct eng_ne *ne, const struct eng_operands *operands, uint32_t group)

@@ -69,6 +69,12 @@ int eng_ne_exact(const struct eng_ne *ne);
  */
 int eng_ne_mac_fast(const struct eng_ne *ne);
 int eng_ne_tiles(const struct eng_ne *ne);
+/* Kernels of one tap over few pixels; -ENOTSUP, and nothing is done, for all others. */
+int eng_ne_gemv(const struct eng_ne *ne);
+/*
+ * Windows over one channel that have kernels of their own; -ENOTSUP, and nothing is done, for all others.
+ */
+int eng_ne_window(const struct eng_ne *ne);
 /* All others: output channels that have their own input channels, several columns a step, folds. */
 int eng_ne_columns(const struct eng_ne *ne);
 

@@ -51,26 +51,34 @@ static uint16_t take_half(struct reader *r)
 
 /* A stored position: where it is in the kernel's window, and its place in the one order. */
 struct position {
+    uint32_t width, height; /* of the window, enlarged to whole strides */
+    uint32_t sx, sy;
     uint32_t phase_y, phase_x, y, x;
     uint32_t channel;
 };
 
-static void position_next(const struct pr_task *task, struct position *p)
+static struct position position_first(const struct pr_task *task)
 {
     const struct pr_ne *ne = &task->ne;
-    uint32_t width = (uint32_t)pr_round_up(pr_kernel_window(task), ne->sx);
-    uint32_t height = (uint32_t)pr_round_up(ne->kh, ne->sy);
 
-    p->x += ne->sx;
-    if (p->x < width)
+    return (struct position){.width = (uint32_t)pr_round_up(pr_kernel_window(task), ne->sx),
+                             .height = (uint32_t)pr_round_up(ne->kh, ne->sy),
+                             .sx = ne->sx,
+                             .sy = ne->sy};
+}
+
+static void position_next(struct position *p)
+{
+    p->x += p->sx;
+    if (p->x < p->width)
         return;
     p->x = p->phase_x;
-    p->y += ne->sy;
-    if (p->y < height)
+    p->y += p->sy;
+    if (p->y < p->height)
         return;
-    if (++p->phase_x == ne->sx) {
+    if (++p->phase_x == p->sx) {
         p->phase_x = 0;
-        if (++p->phase_y == ne->sy) {
+        if (++p->phase_y == p->sy) {
             p->phase_y = 0;
             p->channel++;
         }
@@ -79,18 +87,22 @@ static void position_next(const struct pr_task *task, struct position *p)
     p->y = p->phase_y;
 }
 
-/* Where a slot's weight goes; NULL when the slot has none. */
-static uint16_t *slot_target(const struct reader *r, const struct position *p, uint32_t slot)
+/* Where the weights of a position's slots go; NULL when it is outside the kernel. */
+static uint16_t *position_target(const struct reader *r, const struct position *p)
 {
     const struct pr_task *task = r->task;
     uint32_t window = pr_kernel_window(task), cout = task->dst.extent[PR_AXIS_C], ox = task->ne.ox;
     uint64_t tap = ((uint64_t)p->channel * task->ne.kh + p->y) * window + p->x;
-    uint32_t used = task->ne.unicast ? ox : r->plane.lanes;
 
-    if (p->x >= window || p->y >= task->ne.kh || slot >= used)
+    if (p->x >= window || p->y >= task->ne.kh)
         return NULL;
-    return r->weights + tap * cout * ox +
-           (task->ne.unicast ? r->plane.channel * ox + slot : r->plane.channel + slot);
+    return r->weights + tap * cout * ox + (uint64_t)r->plane.channel * (task->ne.unicast ? ox : 1);
+}
+
+/* Slots of a position that have a weight. */
+static uint32_t slots_used(const struct reader *r)
+{
+    return r->task->ne.unicast ? r->task->ne.ox : r->plane.lanes;
 }
 
 static bool read_bias(struct reader *r)
@@ -111,23 +123,33 @@ static bool read_bias(struct reader *r)
     return true;
 }
 
+/* The weights of one position of a dense plane, as many as it has slots. */
+static void take_row(struct reader *r, uint16_t *to, uint32_t slots)
+{
+    const uint8_t *from = r->bytes + r->at;
+
+    if (r->task->ne.kernel_format != PR_FP16) {
+        r->at += slots;
+        for (uint32_t slot = 0; to && slot < slots; slot++)
+            to[slot] = pr_half_of_int((int8_t)from[slot]);
+        return;
+    }
+    r->at += 2 * (uint64_t)slots;
+    for (uint32_t slot = 0; to && slot < slots; slot++)
+        to[slot] = (uint16_t)(from[2 * slot] | from[2 * slot + 1] << 8);
+}
+
 static bool read_dense(struct reader *r)
 {
     const struct pr_task *task = r->task;
     uint32_t slots = pr_plane_slots(task, r->plane.lanes), size = pr_format_bytes(task->ne.kernel_format);
     uint64_t rows = (uint64_t)pr_kernel_channels(task) * pr_plane_positions(task);
-    struct position p = {0};
+    struct position p = position_first(task);
 
     if (!has(r, rows * slots * size))
         return ends_early(r);
-    for (uint64_t row = 0; row < rows; row++, position_next(task, &p))
-        for (uint32_t slot = 0; slot < slots; slot++) {
-            uint16_t half = size == 2 ? take_half(r) : pr_half_of_int((int8_t)r->bytes[r->at++]);
-            uint16_t *to = slot_target(r, &p, slot);
-
-            if (to)
-                *to = half;
-        }
+    for (uint64_t row = 0; row < rows; row++, position_next(&p))
+        take_row(r, position_target(r, &p), slots);
     return true;
 }
 
@@ -137,11 +159,13 @@ static bool read_body(struct reader *r, uint64_t end)
     const struct pr_task *task = r->task;
     uint32_t slots = pr_plane_slots(task, r->plane.lanes), in_mask = 0, mask = 0;
     uint64_t rows = (uint64_t)pr_kernel_channels(task) * pr_plane_positions(task);
-    struct position p = {0};
+    struct position p = position_first(task);
 
-    for (uint64_t row = 0; row < rows; row++, position_next(task, &p))
+    for (uint64_t row = 0; row < rows; row++, position_next(&p)) {
+        uint16_t *target = position_target(r, &p);
+
         for (uint32_t slot = 0; slot < slots; slot++, in_mask = (in_mask + 1) % MASK_SLOTS) {
-            uint16_t *to = slot_target(r, &p, slot);
+            uint16_t *to = target && slot < slots_used(r) ? target + slot : NULL;
 
             if (in_mask == 0) {
                 if (r->at >= end)
@@ -160,6 +184,7 @@ static bool read_body(struct reader *r, uint64_t end)
                 return contradicts(r, "its record is shorter than its weights");
             *to = take_half(r);
         }
+    }
     return r->at == end || contradicts(r, "its record is longer than its weights");
 }
 

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The neural engines: windows over one channel (depthwise convolutions, the largest of a window) by kernels
+ * that keep sums in registers from the first input row to the store. A piece of the pool's run is some
+ * channels.
+ *
+ * Padding is zeros there, and zero times a weight adds 0 unless the weight is infinite: a kernel with such a
+ * weight is left to ne_columns.c. So are surfaces that are not packed fp16 in host memory, and rules other
+ * than those of m1.
+ */
+#include "engine/ne.h"
+
+#include <errno.h>
+#include <math.h>
+
+enum { PIECE_WORK = 1 << 19 }; /* taps that are worth handing to another thread; it changes only the speed */
+
+struct windows {
+    const struct eng_ne *ne;
+    struct eng_window window; /* of channel 0 */
+    const struct eng_kernels *kernels;
+    size_t in_channel, out_channel; /* bytes */
+    uint32_t channels, per_piece, taps;
+    float *panel, *bias; /* [tap][channel]; without a bias -0 */
+};
+
+static enum eng_window_form form_of(const struct pr_ne *n)
+{
+    if (n->kw != n->kh || n->sx != n->sy || n->ox != 1 || n->unicast != 1 || n->sx > 2)
+        return ENG_WINDOW_NONE;
+    if (n->mode == PR_NE_MAC && n->kw == 3)
+        return n->sx == 1 ? ENG_WINDOW_3 : ENG_WINDOW_3_STEP_2;
+    if (n->mode == PR_NE_MAC && n->kw == 5)
+        return n->sx == 1 ? ENG_WINDOW_5 : ENG_WINDOW_5_STEP_2;
+    if (n->mode == PR_NE_MAX && n->kw == 3)
+        return n->sx == 1 ? ENG_WINDOW_MAX_3 : ENG_WINDOW_MAX_3_STEP_2;
+    return n->mode == PR_NE_MAX && n->kw == 2 && n->sx == 2 ? ENG_WINDOW_MAX_2_STEP_2 : ENG_WINDOW_NONE;
+}
+
+static bool fits(const struct eng_ne *ne)
+{
+    const struct eng_view *src = &ne->operands.src[0];
+
+    return ne->rules->load == ENG_RULE_NAN_IS_INFINITY && !src->relu && !src->slice &&
+           eng_view_is_packed(src, PR_AXIS_W) && eng_view_is_packed(&ne->operands.dst, PR_AXIS_W);
+}
+
+static struct windows windows_of(const struct eng_ne *ne, enum eng_window_form form)
+{
+    const struct eng_view *src = &ne->operands.src[0], *dst = &ne->operands.dst;
+    const struct eng_mac_setup setup = eng_mac_setup(ne);
+    const struct pr_ne *n = &ne->task->ne;
+    uint64_t work = (uint64_t)dst->extent[PR_AXIS_W] * dst->extent[PR_AXIS_H] * n->kw * n->kh;
+
+    return (struct windows){
+        .ne = ne,
+        .window = {.form = form,
+                   .in = src->host,
+                   .in_row = src->stride[PR_AXIS_H],
+                   .hin = src->extent[PR_AXIS_H],
+                   .win = src->extent[PR_AXIS_W],
+                   .px = n->px,
+                   .py = n->py,
+                   .out = dst->host,
+                   .out_row = dst->stride[PR_AXIS_H],
+                   .hout = dst->extent[PR_AXIS_H],
+                   .wout = dst->extent[PR_AXIS_W],
+                   .tail = dst->tail / 2,
+                   .ceiling = setup.ceiling,
+                   .outside = n->mode == PR_NE_MAX && n->pad_lowest ? -INFINITY : 0,
+                   .finish = setup.finish},
+        .kernels = setup.kernels,
+        .in_channel = src->stride[PR_AXIS_C],
+        .out_channel = dst->stride[PR_AXIS_C],
+        .channels = dst->extent[PR_AXIS_C],
+        .per_piece = work < PIECE_WORK ? (uint32_t)(PIECE_WORK / work) : 1,
+        .taps = n->mode == PR_NE_MAC ? n->kw * n->kh : 0,
+    };
+}
+
+/*
+ * All weights as fp32, scaled for the inputs too, which the kernels then do not scale. False when one is not
+ * finite then: infinite, or at least 2^15.
+ */
+static bool load_panel(struct windows *k)
+{
+    const struct eng_ne *ne = k->ne;
+    const struct eng_mac_setup setup = eng_mac_setup(ne);
+    struct eng_load load = {.rules = setup.weight.rules, .scale = setup.weight.scale * setup.input.scale};
+    const uint8_t *from;
+    size_t stride;
+    uint32_t run;
+
+    for (uint32_t c = 0; c < k->channels; c += run) {
+        run = eng_weights_run(ne->weights, ne->task, ne->group, c, k->channels - c, 0, &from, &stride);
+        for (uint32_t tap = 0; tap < k->taps; tap++)
+            k->kernels->to_float(from + tap * stride, k->panel + (size_t)tap * k->channels + c, run, &load);
+    }
+    load.scale = 1;
+    for (uint32_t c = 0; c < k->channels; c += run) {
+        run = 1;
+        k->bias[c] = -0.0f;
+        if (ne->task->ne.bias) {
+            run = eng_weights_bias_run(ne->weights, ne->task, ne->group, c, k->channels - c, &from);
+            k->kernels->to_float(from, k->bias + c, run, &load);
+        }
+    }
+    return k->kernels->all_finite(k->panel, (size_t)k->taps * k->channels);
+}
+
+static void window_piece(void *context, size_t piece, unsigned worker)
+{
+    const struct windows *k = context;
+    uint32_t first = (uint32_t)piece * k->per_piece,
+             end = eng_least((uint64_t)first + k->per_piece, k->channels);
+    struct eng_window window = k->window;
+
+    (void)worker;
+    for (uint32_t c = first; c < end; c++) {
+        window.in = k->window.in + c * k->in_channel;
+        window.out = k->window.out + c * k->out_channel;
+        for (uint32_t tap = 0; tap < k->taps; tap++)
+            window.weight[tap] = k->panel[(size_t)tap * k->channels + c];
+        if (k->taps)
+            window.finish.bias = k->bias[c];
+        k->kernels->window(&window);
+    }
+}
+
+int eng_ne_window(const struct eng_ne *ne)
+{
+    enum eng_window_form form = form_of(&ne->task->ne);
+    struct windows k;
+
+    if (form == ENG_WINDOW_NONE || !fits(ne))
+        return -ENOTSUP;
+    k = windows_of(ne, form);
+    if (k.taps) {
+        k.panel = eng_scratch_reserve(ne->scratch, (size_t)(k.taps + 1) * k.channels * sizeof(float));
+        if (!k.panel)
+            return -ENOMEM;
+        k.bias = k.panel + (size_t)k.taps * k.channels;
+        if (!load_panel(&k))
+            return -ENOTSUP;
+    }
+    eng_pool_run(ne->pool, eng_ne_blocks(k.channels, k.per_piece), window_piece, &k);
+    return 0;
+}

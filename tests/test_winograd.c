@@ -361,7 +361,7 @@ static void the_limit_is_a_sum(void **state)
                 guarded_close(&l.kernel[e]);
         pack_weights(&l, &rng);
         run_reference(&l);
-        run_ways(&l, ENG_WINOGRAD_ON, i);
+        run_ways(&l, ENG_WINOGRAD_ALWAYS, i);
         differing = check_bound(&l, true, i);
         if (table[i].used)
             assert_true(differing > 0);
@@ -404,7 +404,7 @@ static void off_is_the_chain(void **state)
 
 static void memory_is_kept(void **state)
 {
-    struct eng_compute compute = {.policy = ENG_M1, .winograd = ENG_WINOGRAD_ON};
+    struct eng_compute compute = {.policy = ENG_M1, .winograd = ENG_WINOGRAD_ALWAYS};
     struct test_rng rng;
     struct layer l;
 

@@ -190,9 +190,11 @@ static void sleep_until_admission(struct mach_host_mutex *mutex, unsigned admitt
     atomic_store(&mutex->awaited, false);
 }
 
+/* Whoever has been admitted leaves soon, so this thread looks in any case. */
 static void take_again(struct mach_host_mutex *mutex)
 {
-    take(mutex);
+    if (!look_for_mutex(mutex, HELD))
+        take(mutex);
     atomic_store_explicit(&mutex->owner, &slot, memory_order_relaxed);
 }
 

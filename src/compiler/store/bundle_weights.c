@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The weights of a bundle on disk. Large ones are hashed as they pass through a small buffer, and are not kept
- * in memory: most readers only copy them to somewhere else.
+ * The weights of a bundle on disk. Large ones are hashed as they pass through a small buffer, and are not
+ * kept in memory: most readers only copy them to somewhere else.
  */
 #include <errno.h>
 #include <fcntl.h>

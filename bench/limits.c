@@ -84,9 +84,9 @@ static double multiply(void)
 
 static double convert(const uint16_t *half)
 {
-    return __builtin_cpu_supports("avx512f")                                  ? convert_512(half)
-           : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c") ? convert_256(half)
-                                                                              : 0;
+    return __builtin_cpu_supports("avx512f")                                 ? convert_512(half)
+           : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? convert_256(half)
+                                                                             : 0;
 }
 #elif defined(__aarch64__)
 #define GET(v)         vgetq_lane_f32(v, 0)

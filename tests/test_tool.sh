@@ -384,6 +384,16 @@ gives 2 accel --where more
 gives 0 bench threads --json
 json
 holds "abs(d['gain'] - 190 / 142.5) < 0.02 and d['m1_measured_gain'] == 1.04"
+gives 0 bench network "$folder/add.mil" --count 3 --descriptors --json
+json
+holds "d['runs'] == 3 and d['threads'] == 1 and 0 < d['min_us'] <= d['p50_us'] and len(d['descriptors']) == 1"
+holds "d['descriptors'][0]['index'] == 0 and d['descriptors'][0]['text'].startswith('add ')"
+gives 0 bench network "$folder/add.mil" --count 3 --numerics m1-exact --threads 2
+shows "2 threads: shortest"
+gives 2 bench network
+gives 2 bench network "$folder/add.mil" --numerics fast
+says "there is no numeric policy fast"
+gives 1 bench network "$folder/nothing.mil"
 cmp "$folder/y.npy" "$folder/z.npy" >"$folder/out" 2>&1
 result $? "  two threads and ieee give the same bytes"
 python3 -m json.tool <"$folder/trace.json" >/dev/null 2>"$folder/err"

@@ -275,7 +275,7 @@ static int network(int argc, char **argv)
     return tool_bench_network(&asked);
 }
 
-/* The first word that is not an option, in any place. */
+/* Its name is among the words, before or after options. */
 static bool is_network(int argc, char **argv)
 {
     for (int i = 0; i < argc; i++)

@@ -17,34 +17,36 @@ static float factor(uint16_t half, unsigned load_rules)
     return half == ONE ? 1 : eng_constant(half, load_rules);
 }
 
-struct eng_pe_constants eng_pe_constants_of(const struct pr_task *task, const struct eng_operands *operands,
-                                            const struct eng_rules *rules)
+static void load_of(struct eng_load *load, const struct eng_view *source, const struct eng_rules *rules)
+{
+    load->rules = eng_view_rules(source, rules->load);
+    load->relu = source->relu;
+    load->scale = 1;
+}
+
+/* Field by field where they are read: a copy would wait for the stores of all of them. */
+void eng_pe_constants_of(struct eng_pe_constants *k, const struct pr_task *task,
+                         const struct eng_operands *operands, const struct eng_rules *rules)
 {
     const struct pr_pe *pe = &task->pe;
-    struct eng_pe_constants k = {
-        .op = pe->op,
-        .reduce = pe->reduce,
-        .compare = pe->compare,
-        .function = pe->function,
-        .two = pe->two_sources,
-        .pre = factor(pe->pre_scale, rules->load),
-        .sign2 = pe->negate2 ? -1.0f : 1.0f,
-        .scale = factor(pe->scale, rules->load),
-        .bias = eng_constant_addend(pe->bias, rules->load),
-        .final = eng_constant_fp32(pe->final_scale, rules->load),
-        .epsilon = eng_constant_addend(pe->epsilon, rules->load),
-        .abs = pe->abs,
-        .relu = pe->relu,
-        .store = rules->store,
-    };
+    float pre = factor(pe->pre_scale, rules->load);
 
-    if (pe->negate1)
-        k.pre = -k.pre;
-    for (unsigned i = 0; i < 2; i++)
-        k.load[i] = (struct eng_load){.rules = eng_view_rules(&operands->src[i], rules->load),
-                                      .relu = operands->src[i].relu,
-                                      .scale = 1};
-    return k;
+    k->op = pe->op;
+    k->reduce = pe->reduce;
+    k->compare = pe->compare;
+    k->function = pe->function;
+    k->two = pe->two_sources;
+    k->pre = pe->negate1 ? -pre : pre;
+    k->sign2 = pe->negate2 ? -1.0f : 1.0f;
+    k->scale = factor(pe->scale, rules->load);
+    k->bias = eng_constant_addend(pe->bias, rules->load);
+    k->final = eng_constant_fp32(pe->final_scale, rules->load);
+    k->epsilon = eng_constant_addend(pe->epsilon, rules->load);
+    k->abs = pe->abs;
+    k->relu = pe->relu;
+    k->store = rules->store;
+    load_of(&k->load[0], &operands->src[0], rules);
+    load_of(&k->load[1], &operands->src[1], rules);
 }
 
 /* An indeterminate form would be stored as 0, so it compares as 0 too. */
@@ -247,9 +249,10 @@ void eng_pe_run(struct eng_compute *compute, const struct pr_task *task, const s
     bool reduce = task->pe.reduce != PR_PE_REDUCE_NONE;
     enum eng_kind kind = reduce ? ENG_KIND_PE_REDUCTION : ENG_KIND_PE_ELEMENTWISE;
     const struct eng_rules *rules = &eng_rules_table[compute->policy][kind];
-    struct eng_pe_constants k = eng_pe_constants_of(task, operands, rules);
+    struct eng_pe_constants k;
     struct eng_float_state state = eng_float_begin();
 
+    eng_pe_constants_of(&k, task, operands, rules);
     if (compute->path == ENG_PATH_FAST && !eng_view_overlaps_itself(&operands->dst))
         eng_pe_fast(eng_compute_pool(compute, operands), &k, operands, reduce);
     else if (reduce)

@@ -13,8 +13,8 @@
 void eng_pe_run(struct eng_compute *compute, const struct pr_task *task, const struct eng_operands *operands);
 
 /* Within the room: the task's constants, the parts of a reduction, and the fast path. */
-struct eng_pe_constants eng_pe_constants_of(const struct pr_task *task, const struct eng_operands *operands,
-                                            const struct eng_rules *rules);
+void eng_pe_constants_of(struct eng_pe_constants *constants, const struct pr_task *task,
+                         const struct eng_operands *operands, const struct eng_rules *rules);
 void eng_pe_reduce_begin(float lanes[ENG_LANES], const struct eng_pe_constants *constants);
 float eng_pe_reduce_element(float lane, float a, float b, const struct eng_pe_constants *constants);
 float eng_pe_function(float value, const struct eng_pe_constants *constants);

@@ -11,17 +11,16 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#define TARGET         __attribute__((target("avx2,fma,f16c")))
-#define INLINE         static inline __attribute__((always_inline)) TARGET
-#define KERNELS        eng_kernels_avx2
-#define LANES          8
-#define PANEL          4
-#define COLUMNS        3
-#define WIDE_VECTORS   4
-#define PIXELS         2
-#define WINDOW_VECTORS 2
-#define GEMV_VECTORS   2
-#define SCALED         1
+#define TARGET       __attribute__((target("avx2,fma,f16c")))
+#define INLINE       static inline __attribute__((always_inline)) TARGET
+#define KERNELS      eng_kernels_avx2
+#define LANES        8
+#define PANEL        4
+#define COLUMNS      3
+#define WIDE_VECTORS 4
+#define PIXELS       2
+#define GEMV_VECTORS 2
+#define SCALED       1
 
 typedef __m256 vec;
 
@@ -244,6 +243,14 @@ INLINE vec vec_from_fp16_runs(const uint8_t *const *run, size_t at, unsigned lan
                               const struct eng_load *load)
 {
     return lanes == 8 ? vec_from_fp16(run[0] + at, load) : vec_of_fp16(two_runs(run, at), load);
+}
+
+/* The same for four rows. */
+INLINE void vecs_from_fp16_runs(const uint8_t *const *run, size_t at, size_t stride, unsigned lanes,
+                                const struct eng_load *load, vec w[4])
+{
+    for (unsigned row = 0; row < 4; row++)
+        w[row] = vec_from_fp16_runs(run, at + row * stride, lanes, load);
 }
 
 /* Lanes from the begin-th to before the end-th; the others are `outside`, and their bytes are not read. */

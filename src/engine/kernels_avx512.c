@@ -11,17 +11,16 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#define TARGET         __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
-#define INLINE         static inline __attribute__((always_inline)) TARGET
-#define KERNELS        eng_kernels_avx512
-#define LANES          16
-#define PANEL          8
-#define COLUMNS        3
-#define WIDE_VECTORS   4
-#define PIXELS         4
-#define WINDOW_VECTORS 4
-#define GEMV_VECTORS   4
-#define SCALED         1
+#define TARGET       __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
+#define INLINE       static inline __attribute__((always_inline)) TARGET
+#define KERNELS      eng_kernels_avx512
+#define LANES        16
+#define PANEL        8
+#define COLUMNS      3
+#define WIDE_VECTORS 4
+#define PIXELS       4
+#define GEMV_VECTORS 4
+#define SCALED       1
 
 typedef __m512 vec;
 
@@ -189,13 +188,22 @@ INLINE vec vec_gather(const float *from, vec index)
     return _mm512_i32gather_ps(_mm512_cvtps_epi32(index), from, 4);
 }
 
+/* The exponent's bits of fp16. The compiler does not see the constant, which it would make again and again. */
+INLINE __m256i exponents(void)
+{
+    __m256i bits = _mm256_set1_epi16(0x7c00);
+
+    __asm__("" : "+v"(bits));
+    return bits;
+}
+
 INLINE vec vec_of_fp16(__m256i fp16, const struct eng_load *load)
 {
     __mmask16 kept = 0xffff;
     vec v;
 
     if (load->rules & ENG_RULE_NO_DENORMALS)
-        kept = _mm256_test_epi16_mask(fp16, _mm256_set1_epi16(0x7c00));
+        kept = _mm256_test_epi16_mask(fp16, exponents());
     v = _mm512_maskz_cvtph_ps(kept, fp16);
     if (load->rules & ENG_RULE_NAN_IS_INFINITY)
         v = _mm512_min_ps(v, vec_set(__builtin_inff()));
@@ -237,6 +245,31 @@ INLINE vec vec_from_fp16_runs(const uint8_t *const *run, size_t at, unsigned lan
             load);
     return vec_of_fp16(
         _mm256_inserti128_si256(_mm256_castsi128_si256(two_runs(run, at)), two_runs(run + 2, at), 1), load);
+}
+
+INLINE __m256i load_256(const uint8_t *from)
+{
+    return _mm256_loadu_si256((const void *)from);
+}
+
+/* The same for four rows. Where they are packed in short runs, rows are exchanged with runs. */
+INLINE void vecs_from_fp16_runs(const uint8_t *const *run, size_t at, size_t stride, unsigned lanes,
+                                const struct eng_load *load, vec w[4])
+{
+    if (lanes == 4 && stride == 8) {
+        __m256i a = load_256(run[0] + at), b = load_256(run[1] + at), c = load_256(run[2] + at),
+                d = load_256(run[3] + at);
+        __m256i ab0 = _mm256_unpacklo_epi64(a, b), ab1 = _mm256_unpackhi_epi64(a, b);
+        __m256i cd0 = _mm256_unpacklo_epi64(c, d), cd1 = _mm256_unpackhi_epi64(c, d);
+
+        w[0] = vec_of_fp16(_mm256_permute2x128_si256(ab0, cd0, 0x20), load);
+        w[1] = vec_of_fp16(_mm256_permute2x128_si256(ab1, cd1, 0x20), load);
+        w[2] = vec_of_fp16(_mm256_permute2x128_si256(ab0, cd0, 0x31), load);
+        w[3] = vec_of_fp16(_mm256_permute2x128_si256(ab1, cd1, 0x31), load);
+        return;
+    }
+    for (unsigned row = 0; row < 4; row++)
+        w[row] = vec_from_fp16_runs(run, at + row * stride, lanes, load);
 }
 
 /* Lanes from the begin-th to before the end-th; the others are `outside`, and their bytes are not read. */

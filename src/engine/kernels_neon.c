@@ -12,16 +12,15 @@
 #include <string.h>
 
 #define TARGET
-#define INLINE         static inline __attribute__((always_inline))
-#define KERNELS        eng_kernels_neon
-#define LANES          4
-#define PANEL          8
-#define COLUMNS        3
-#define WIDE_VECTORS   4
-#define PIXELS         4
-#define WINDOW_VECTORS 4
-#define GEMV_VECTORS   4
-#define SCALED         1
+#define INLINE       static inline __attribute__((always_inline))
+#define KERNELS      eng_kernels_neon
+#define LANES        4
+#define PANEL        8
+#define COLUMNS      3
+#define WIDE_VECTORS 4
+#define PIXELS       4
+#define GEMV_VECTORS 4
+#define SCALED       1
 
 typedef float32x4_t vec;
 
@@ -235,6 +234,14 @@ INLINE vec vec_from_fp16_runs(const uint8_t *const *run, size_t at, unsigned lan
 {
     (void)lanes;
     return vec_from_fp16(run[0] + at, load);
+}
+
+/* The same for four rows. */
+INLINE void vecs_from_fp16_runs(const uint8_t *const *run, size_t at, size_t stride, unsigned lanes,
+                                const struct eng_load *load, vec w[4])
+{
+    for (unsigned row = 0; row < 4; row++)
+        w[row] = vec_from_fp16_runs(run, at + row * stride, lanes, load);
 }
 
 /* Lanes from the begin-th to before the end-th; the others are `outside`, and their bytes are not read. */

@@ -14,16 +14,15 @@
 #include "engine/half.h"
 
 #define TARGET
-#define INLINE         static inline __attribute__((always_inline))
-#define KERNELS        eng_kernels_portable
-#define LANES          4
-#define PANEL          4
-#define COLUMNS        2
-#define WIDE_VECTORS   4
-#define PIXELS         2
-#define WINDOW_VECTORS 2
-#define GEMV_VECTORS   2
-#define SCALED         0
+#define INLINE       static inline __attribute__((always_inline))
+#define KERNELS      eng_kernels_portable
+#define LANES        4
+#define PANEL        4
+#define COLUMNS      2
+#define WIDE_VECTORS 4
+#define PIXELS       2
+#define GEMV_VECTORS 2
+#define SCALED       0
 
 typedef float vec __attribute__((vector_size(16)));
 typedef int32_t mask __attribute__((vector_size(16)));
@@ -228,6 +227,14 @@ INLINE vec vec_from_fp16_runs(const uint8_t *const *run, size_t at, unsigned lan
 {
     (void)lanes;
     return vec_from_fp16(run[0] + at, load);
+}
+
+/* The same for four rows. */
+INLINE void vecs_from_fp16_runs(const uint8_t *const *run, size_t at, size_t stride, unsigned lanes,
+                                const struct eng_load *load, vec w[4])
+{
+    for (unsigned row = 0; row < 4; row++)
+        w[row] = vec_from_fp16_runs(run, at + row * stride, lanes, load);
 }
 
 /* Lanes from the begin-th to before the end-th; the others are `outside`, and their bytes are not read. */

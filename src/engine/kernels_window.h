@@ -7,6 +7,8 @@
  * overlap, in a ring of registers: the loop over input rows is unrolled by the ring's period.
  */
 
+#define WINDOW_VECTORS   2
+#define WINDOW_ROWS      3 /* of the largest ring */
 #define WINDOW_LOAD      ENG_RULE_NAN_IS_INFINITY
 #define WINDOW_LOAD_MAC  (ENG_RULE_NAN_IS_INFINITY | ENG_RULE_NO_DENORMALS)
 #define WINDOW_STORE     (ENG_RULE_NAN_IS_ZERO | ENG_RULE_NO_MINUS_ZERO)
@@ -64,7 +66,7 @@ INLINE vec strip_tap(const struct strip *s, const struct phases *p, const struct
 
 /* An input row for all output rows of the ring whose window has it. */
 INLINE void strip_add(const struct strip *s, const uint8_t *row, unsigned turn,
-                      vec sum[ENG_WINDOW_MAX][WINDOW_VECTORS])
+                      vec sum[WINDOW_ROWS][WINDOW_VECTORS])
 {
     const unsigned ring = (s->k + s->step - 1) / s->step, period = ring * s->step;
     const bool ahead = s->k > s->step; /* the vector after the last is needed too */
@@ -85,7 +87,7 @@ INLINE void strip_add(const struct strip *s, const uint8_t *row, unsigned turn,
                 const unsigned ky = (turn + period - r * s->step) % period;
 
                 if (ky < s->k && !s->max)
-                    sum[r][v] = vec_mac(sum[r][v], tap, vec_set(s->window->weight[ky * s->k + x]), ceiling);
+                    sum[r][v] = vec_mac(sum[r][v], tap, vec_load(s->window->weight[ky * s->k + x]), ceiling);
             }
         }
         UNROLL
@@ -96,7 +98,7 @@ INLINE void strip_add(const struct strip *s, const uint8_t *row, unsigned turn,
 }
 
 /* A row of padding for a maximum. */
-INLINE void strip_add_outside(const struct strip *s, vec sum[ENG_WINDOW_MAX][WINDOW_VECTORS])
+INLINE void strip_add_outside(const struct strip *s, vec sum[WINDOW_ROWS][WINDOW_VECTORS])
 {
     const unsigned ring = (s->k + s->step - 1) / s->step;
 
@@ -153,8 +155,7 @@ INLINE void strip_put(const struct strip *s, uint32_t y, const vec sum[WINDOW_VE
 }
 
 /* Input row `at`, counted from the first window's first row; it is number `turn` of the ring's period. */
-INLINE void strip_row(const struct strip *s, int64_t at, unsigned turn,
-                      vec sum[ENG_WINDOW_MAX][WINDOW_VECTORS])
+INLINE void strip_row(const struct strip *s, int64_t at, unsigned turn, vec sum[WINDOW_ROWS][WINDOW_VECTORS])
 {
     const struct eng_window *w = s->window;
     const unsigned ring = (s->k + s->step - 1) / s->step, period = ring * s->step;
@@ -183,10 +184,10 @@ INLINE void strip_of(const struct eng_window *w, uint32_t x0, unsigned k, unsign
     const struct strip s = {.window = w, .x0 = x0, .k = k, .step = step, .vectors = vectors, .max = max};
     const unsigned period = (k + step - 1) / step * step;
     int64_t rows = (int64_t)(w->hout - 1) * step + k;
-    vec sum[ENG_WINDOW_MAX][WINDOW_VECTORS];
+    vec sum[WINDOW_ROWS][WINDOW_VECTORS];
 
     UNROLL
-    for (unsigned r = 0; r < ENG_WINDOW_MAX; r++) {
+    for (unsigned r = 0; r < WINDOW_ROWS; r++) {
         UNROLL
         for (unsigned v = 0; v < vectors; v++)
             sum[r][v] = vec_set(0);
@@ -199,38 +200,23 @@ INLINE void strip_of(const struct eng_window *w, uint32_t x0, unsigned k, unsign
     }
 }
 
-/* Strips of up to `most` vectors, as equal as possible. */
-INLINE void window_of(const struct eng_window *w, unsigned k, unsigned step, unsigned most, bool max)
+INLINE void window_of(const struct eng_window *w, unsigned k, unsigned step, bool max)
 {
-    uint32_t all = (w->wout + LANES - 1) / LANES, strips = (all + most - 1) / most;
-    uint32_t each = (all + strips - 1) / strips;
+    uint32_t x0 = 0;
 
-    for (uint32_t x0 = 0; x0 < w->wout; x0 += each * LANES) {
-        uint32_t left = (w->wout - x0 + LANES - 1) / LANES, vectors = left < each ? left : each;
-
-        if (vectors == 1)
-            strip_of(w, x0, k, step, 1, max);
-        else if (vectors == 2 || most == 2)
-            strip_of(w, x0, k, step, 2, max);
-#if WINDOW_VECTORS > 2
-        else if (vectors == 3)
-            strip_of(w, x0, k, step, 3, max);
-        else
-            strip_of(w, x0, k, step, 4, max);
-#endif
-    }
+    for (; x0 < w->wout && w->wout - x0 > LANES; x0 += 2 * LANES)
+        strip_of(w, x0, k, step, 2, max);
+    if (x0 < w->wout)
+        strip_of(w, x0, k, step, 1, max);
 }
 
 TARGET static void window(const struct eng_window *w)
 {
     switch (w->form) {
     case ENG_WINDOW_NONE: break;
-    case ENG_WINDOW_3: window_of(w, 3, 1, WINDOW_VECTORS, false); break;
-    case ENG_WINDOW_3_STEP_2: window_of(w, 3, 2, WINDOW_VECTORS, false); break;
-    case ENG_WINDOW_5: window_of(w, 5, 1, 2, false); break;
-    case ENG_WINDOW_5_STEP_2: window_of(w, 5, 2, 2, false); break;
-    case ENG_WINDOW_MAX_2_STEP_2: window_of(w, 2, 2, 2, true); break;
-    case ENG_WINDOW_MAX_3: window_of(w, 3, 1, 2, true); break;
-    case ENG_WINDOW_MAX_3_STEP_2: window_of(w, 3, 2, 2, true); break;
+    case ENG_WINDOW_3: window_of(w, 3, 1, false); break;
+    case ENG_WINDOW_3_STEP_2: window_of(w, 3, 2, false); break;
+    case ENG_WINDOW_MAX_2_STEP_2: window_of(w, 2, 2, true); break;
+    case ENG_WINDOW_MAX_3_STEP_2: window_of(w, 3, 2, true); break;
     }
 }

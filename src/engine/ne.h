@@ -62,7 +62,7 @@ void eng_ne_bypass(const struct eng_ne *ne, enum eng_path path);
 int eng_ne_reference(const struct eng_ne *ne, struct eng_pool *pool);
 /* Multiply-accumulate where every output channel sees every input channel, one output column a step. */
 int eng_ne_mac_fast(const struct eng_ne *ne);
-/* Kernels of one tap over few pixels; -ENOTSUP, and nothing is done, for all others. */
+/* Kernels of one tap over few pixels; -ENOTSUP, and the task is still to be computed, for all others. */
 int eng_ne_gemv(const struct eng_ne *ne);
 /*
  * Windows over one channel that have kernels of their own; -ENOTSUP, and nothing is done, for all others.

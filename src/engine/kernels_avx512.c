@@ -11,16 +11,17 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#define TARGET       __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
-#define INLINE       static inline __attribute__((always_inline)) TARGET
-#define KERNELS      eng_kernels_avx512
-#define LANES        16
-#define PANEL        8
-#define COLUMNS      3
-#define WIDE_VECTORS 4
-#define PIXELS       4
-#define GEMV_VECTORS 4
-#define SCALED       1
+#define TARGET         __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
+#define INLINE         static inline __attribute__((always_inline)) TARGET
+#define KERNELS        eng_kernels_avx512
+#define LANES          16
+#define PANEL          8
+#define COLUMNS        3
+#define WIDE_VECTORS   4
+#define PIXELS         4
+#define GEMV_VECTORS   4
+#define WINDOW_VECTORS 4
+#define SCALED         1
 
 typedef __m512 vec;
 
@@ -268,17 +269,32 @@ INLINE void vecs_from_fp16_runs(const uint8_t *const *run, size_t at, size_t str
         w[3] = vec_of_fp16(_mm256_permute2x128_si256(ab1, cd1, 0x31), load);
         return;
     }
-    for (unsigned row = 0; row < 4; row++)
-        w[row] = vec_from_fp16_runs(run, at + row * stride, lanes, load);
+    w[0] = vec_from_fp16_runs(run, at, lanes, load);
+    w[1] = vec_from_fp16_runs(run, at + stride, lanes, load);
+    w[2] = vec_from_fp16_runs(run, at + 2 * stride, lanes, load);
+    w[3] = vec_from_fp16_runs(run, at + 3 * stride, lanes, load);
 }
 
-/* Lanes from the begin-th to before the end-th; the others are `outside`, and their bytes are not read. */
-INLINE vec vec_from_fp16_between(const uint8_t *from, size_t begin, size_t end, const struct eng_load *load,
-                                 vec outside)
-{
-    __mmask16 inside = (__mmask16)(first(end) & ~first(begin));
+/* Lanes of a vector, clipped to those that there are. */
+struct lanes {
+    __mmask16 mask;
+};
 
-    return _mm512_mask_mov_ps(outside, inside, vec_of_fp16(_mm256_maskz_loadu_epi16(inside, from), load));
+INLINE struct lanes lanes_between(int64_t begin, int64_t end)
+{
+    size_t from = begin < 0 ? 0 : begin < LANES ? (size_t)begin : LANES;
+    size_t to = end < 0 ? 0 : end < LANES ? (size_t)end : LANES;
+
+    return (struct lanes){(__mmask16)(first(to) & ~first(from))};
+}
+
+/* Those lanes; the others are `outside`, and their bytes are not read. */
+INLINE vec vec_from_fp16_lanes(const uint8_t *from, struct lanes which, const struct eng_load *load,
+                               vec outside)
+{
+    vec v = vec_of_fp16(_mm256_maskz_loadu_epi16(which.mask, from), load);
+
+    return _mm512_mask_mov_ps(outside, which.mask, v);
 }
 
 #define SUM_RULES (ENG_RULE_NAN_IS_ZERO | ENG_RULE_NO_MINUS_ZERO | ENG_RULE_NO_DENORMALS | ENG_RULE_CEILING)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inner loops, for one instruction set. The including file has defined the vector type and its functions,
- * TARGET, INLINE, KERNELS, LANES, PANEL, COLUMNS, WIDE_VECTORS, PIXELS, GEMV_VECTORS and
- * SCALED; this file ends with the table of the set. It is included once per instruction set and so has no guard.
+ * TARGET, INLINE, KERNELS, LANES, PANEL, COLUMNS, WIDE_VECTORS, PIXELS, GEMV_VECTORS, WINDOW_VECTORS and
+ * SCALED; this file ends with the table of the set. It is included once per instruction set and so has no
+ * guard.
  */
 
 #if defined(__clang__)

@@ -4,10 +4,8 @@
  * registers, used for every pixel, and not kept. A NaN among them stays one, and makes the sum one.
  */
 
-#define GEMV_ROWS 4
-#ifndef GEMV_PREFETCH
+#define GEMV_ROWS     4
 #define GEMV_PREFETCH 1024 /* bytes ahead in each run; it changes only the speed */
-#endif
 
 INLINE void gemv_prefetch(const struct eng_gemv *g, unsigned runs, size_t at)
 {

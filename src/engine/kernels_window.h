@@ -7,35 +7,30 @@
  * overlap, in a ring of registers: the loop over input rows is unrolled by the ring's period.
  */
 
-#define WINDOW_VECTORS   2
 #define WINDOW_ROWS      3 /* of the largest ring */
 #define WINDOW_LOAD      ENG_RULE_NAN_IS_INFINITY
 #define WINDOW_LOAD_MAC  (ENG_RULE_NAN_IS_INFINITY | ENG_RULE_NO_DENORMALS)
 #define WINDOW_STORE     (ENG_RULE_NAN_IS_ZERO | ENG_RULE_NO_MINUS_ZERO)
 #define WINDOW_STORE_MAC (WINDOW_STORE | ENG_RULE_NO_DENORMALS | ENG_RULE_CEILING)
 
-/* What a strip of columns is computed with; all but `window` and `x0` are constants where this is inlined. */
+/* What a strip of columns is computed with; k, step, vectors and max are constants where this is inlined. */
 struct strip {
     const struct eng_window *window;
     uint32_t x0;
     unsigned k, step, vectors;
     bool max;
+    bool plain;                              /* the end has neither a table nor a second bias or factor */
+    float floor;                             /* of the results: 0 is a ReLU */
+    struct lanes in[2 * WINDOW_VECTORS + 2]; /* of each vector of an input row those inside the input */
 };
 
-/* The columns of an input row from `column` on. */
-INLINE vec strip_load(const struct strip *s, const uint8_t *row, int64_t column)
+/* The vector of an input row that begins at `column`, which is number v of the strip's. */
+INLINE vec strip_load(const struct strip *s, const uint8_t *row, int64_t column, unsigned v)
 {
-    const struct eng_window *w = s->window;
     const struct eng_load load = {.rules = s->max ? WINDOW_LOAD : WINDOW_LOAD_MAC, .scale = 1};
     const uint8_t *from = (const uint8_t *)((uintptr_t)row + (uintptr_t)(2 * column));
-    int64_t end = (int64_t)w->win - column;
 
-    if (column >= 0 && end >= LANES)
-        return vec_from_fp16(from, &load);
-    if (end <= 0 || column <= -LANES)
-        return vec_set(w->outside);
-    return vec_from_fp16_between(from, column < 0 ? (size_t)-column : 0, end < LANES ? (size_t)end : LANES,
-                                 &load, vec_set(w->outside));
+    return vec_from_fp16_lanes(from, s->in[v], &load, vec_set(s->max ? s->window->outside : 0));
 }
 
 /* A vector of an input row, by column modulo step. */
@@ -47,11 +42,11 @@ INLINE struct phases strip_phases(const struct strip *s, const uint8_t *row, uns
 {
     int64_t column = (int64_t)s->x0 * s->step - s->window->px + (int64_t)v * s->step * LANES;
     struct phases p;
-    vec a = strip_load(s, row, column), b;
+    vec a = strip_load(s, row, column, v * s->step), b;
 
     p.of[0] = p.of[1] = a;
     if (s->step == 2) {
-        b = strip_load(s, row, column + LANES);
+        b = strip_load(s, row, column + LANES, v * s->step + 1);
         p.of[0] = vec_even(a, b);
         p.of[1] = vec_odd(a, b);
     }
@@ -118,13 +113,15 @@ INLINE void zeros_to_fp16(uint8_t *to, size_t n)
         vec_to_fp16_part(to, vec_set(0), n, 0);
 }
 
-/* As finish_element; the usual case has neither a second bias nor a factor. */
-INLINE vec strip_finish(const struct eng_finish *f, vec sum)
+/* As finish_element without a table. */
+INLINE vec strip_finish(const struct strip *s, vec sum)
 {
-    if (f->post_scale != 1 || f->acc_bias != 0)
-        return finish_element(sum, vec_set(f->bias), false, f);
+    const struct eng_finish *f = &s->window->finish;
+
     sum = vec_add(vec_mul(sum, vec_set(f->unscale)), vec_set(f->bias));
-    return f->relu ? vec_relu(sum) : sum;
+    if (!s->plain)
+        sum = vec_mul(vec_add(sum, vec_set(f->acc_bias)), vec_set(f->post_scale));
+    return vec_larger(vec_set(s->floor), sum);
 }
 
 /* The strip's part of an output row; the last strip fills the row's tail with zeros. */
@@ -144,9 +141,9 @@ INLINE void strip_put(const struct strip *s, uint32_t y, const vec sum[WINDOW_VE
         if (f->table)
             vec_store(line + v * LANES, sum[v]);
         else if ((v + 1) * LANES <= n)
-            vec_to_fp16(to, strip_finish(f, sum[v]), rules);
+            vec_to_fp16(to, strip_finish(s, sum[v]), rules);
         else
-            vec_to_fp16_part(to, strip_finish(f, sum[v]), n - v * LANES, rules);
+            vec_to_fp16_part(to, strip_finish(s, sum[v]), n - v * LANES, rules);
     }
     if (f->table)
         finish(line, NULL, row + 2 * (size_t)s->x0, n, f);
@@ -178,10 +175,25 @@ INLINE void strip_row(const struct strip *s, int64_t at, unsigned turn, vec sum[
             strip_put(s, (uint32_t)(at - (s->k - 1)) / s->step, sum[r]);
 }
 
+INLINE struct strip strip_begin(const struct eng_window *w, uint32_t x0, unsigned k, unsigned step,
+                                unsigned vectors, bool max)
+{
+    const struct eng_finish *f = &w->finish;
+    struct strip s = {.window = w, .x0 = x0, .k = k, .step = step, .vectors = vectors, .max = max};
+    int64_t column = (int64_t)x0 * step - w->px;
+
+    s.plain = f->post_scale == 1 && f->acc_bias == 0;
+    s.floor = f->relu ? 0 : -__builtin_inff();
+    UNROLL
+    for (unsigned v = 0; v < (vectors + 1) * step; v++)
+        s.in[v] = lanes_between(-column - (int64_t)v * LANES, (int64_t)w->win - column - (int64_t)v * LANES);
+    return s;
+}
+
 INLINE void strip_of(const struct eng_window *w, uint32_t x0, unsigned k, unsigned step, unsigned vectors,
                      bool max)
 {
-    const struct strip s = {.window = w, .x0 = x0, .k = k, .step = step, .vectors = vectors, .max = max};
+    const struct strip s = strip_begin(w, x0, k, step, vectors, max);
     const unsigned period = (k + step - 1) / step * step;
     int64_t rows = (int64_t)(w->hout - 1) * step + k;
     vec sum[WINDOW_ROWS][WINDOW_VECTORS];
@@ -200,11 +212,14 @@ INLINE void strip_of(const struct eng_window *w, uint32_t x0, unsigned k, unsign
     }
 }
 
+/* Strips of WINDOW_VECTORS, then of two vectors and of one. */
 INLINE void window_of(const struct eng_window *w, unsigned k, unsigned step, bool max)
 {
     uint32_t x0 = 0;
 
-    for (; x0 < w->wout && w->wout - x0 > LANES; x0 += 2 * LANES)
+    for (; !max && (int64_t)w->wout - x0 > (WINDOW_VECTORS - 1) * LANES; x0 += WINDOW_VECTORS * LANES)
+        strip_of(w, x0, k, step, WINDOW_VECTORS, max);
+    for (; (int64_t)w->wout - x0 > LANES; x0 += 2 * LANES)
         strip_of(w, x0, k, step, 2, max);
     if (x0 < w->wout)
         strip_of(w, x0, k, step, 1, max);

@@ -117,9 +117,12 @@ static void window_piece(void *context, size_t piece, unsigned worker)
     for (uint32_t c = first; c < end; c++) {
         window.in = k->window.in + c * k->in_channel;
         window.out = k->window.out + c * k->out_channel;
-        for (uint32_t tap = 0; tap < k->taps; tap++)
+        for (uint32_t tap = 0; tap < k->taps; tap++) {
+            const float weight = k->panel[(size_t)tap * k->channels + c];
+
             for (uint32_t lane = 0; lane < ENG_LANES; lane++)
-                window.weight[tap][lane] = k->panel[(size_t)tap * k->channels + c];
+                window.weight[tap][lane] = weight;
+        }
         if (k->taps)
             window.finish.bias = k->bias[c];
         k->kernels->window(&window);

@@ -191,13 +191,10 @@ enum eng_window_form {
     ENG_WINDOW_NONE,
     ENG_WINDOW_3, /* sums of products */
     ENG_WINDOW_3_STEP_2,
-    ENG_WINDOW_5,
-    ENG_WINDOW_5_STEP_2,
     ENG_WINDOW_MAX_2_STEP_2, /* the largest element */
-    ENG_WINDOW_MAX_3,
     ENG_WINDOW_MAX_3_STEP_2,
 };
-#define ENG_WINDOW_MAX 5u /* columns and rows of the largest */
+#define ENG_WINDOW_TAPS 9u /* of the largest */
 
 /*
  * One channel of a task whose output channels have an input channel each, with the rules of m1. Surfaces are
@@ -212,8 +209,8 @@ struct eng_window {
     size_t out_row;
     uint32_t hout, wout;
     uint32_t tail; /* elements of an output row from wout to this one become zeros */
-    float weight[ENG_WINDOW_MAX * ENG_WINDOW_MAX];
-    float ceiling; /* as in struct eng_mac */
+    _Alignas(64) float weight[ENG_WINDOW_TAPS][ENG_LANES]; /* the same in all lanes */
+    float ceiling;                                         /* as in struct eng_mac */
     float outside;
     struct eng_finish finish;
 };

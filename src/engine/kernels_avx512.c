@@ -19,8 +19,8 @@
 #define COLUMNS        3
 #define TILE_VECTORS   2
 #define TILE_PIXELS    14
-#define WINDOW_VECTORS 4
 #define GEMV_VECTORS   4
+#define WINDOW_VECTORS 4
 #define SCALED         1
 
 /* Output channels and vectors of tiles in the registers of winograd_products. */
@@ -309,13 +309,22 @@ INLINE vec with_rules(vec v, unsigned rules)
     return v;
 }
 
+/* The exponent's bits of fp16. The compiler does not see the constant, which it would make again and again. */
+INLINE __m256i exponents(void)
+{
+    __m256i bits = _mm256_set1_epi16(0x7c00);
+
+    __asm__("" : "+v"(bits));
+    return bits;
+}
+
 INLINE vec vec_of_fp16(__m256i fp16, const struct eng_load *load)
 {
     __mmask16 kept = 0xffff;
     vec v;
 
     if (load->rules & ENG_RULE_NO_DENORMALS)
-        kept = _mm256_test_epi16_mask(fp16, _mm256_set1_epi16(0x7c00));
+        kept = _mm256_test_epi16_mask(fp16, exponents());
     v = _mm512_maskz_cvtph_ps(kept, fp16);
     /* The minimum of a NaN and the second operand is the second operand. */
     if ((load->rules & ENG_RULES_INFINITY) == ENG_RULES_FINITE)
@@ -398,13 +407,53 @@ INLINE vec vec_from_fp16_runs(const uint8_t *const *run, size_t at, unsigned lan
         _mm256_inserti128_si256(_mm256_castsi128_si256(two_runs(run, at)), two_runs(run + 2, at), 1), load);
 }
 
-/* Lanes from the begin-th to before the end-th; the others are `outside`, and their bytes are not read. */
-INLINE vec vec_from_fp16_between(const uint8_t *from, size_t begin, size_t end, const struct eng_load *load,
-                                 vec outside)
+INLINE __m256i load_256(const uint8_t *from)
 {
-    __mmask16 inside = (__mmask16)(first(end) & ~first(begin));
+    return _mm256_loadu_si256((const void *)from);
+}
 
-    return _mm512_mask_mov_ps(outside, inside, vec_of_fp16(_mm256_maskz_loadu_epi16(inside, from), load));
+/* The same for four rows. Where they are packed in short runs, rows are exchanged with runs. */
+INLINE void vecs_from_fp16_runs(const uint8_t *const *run, size_t at, size_t stride, unsigned lanes,
+                                const struct eng_load *load, vec w[4])
+{
+    if (lanes == 4 && stride == 8) {
+        __m256i a = load_256(run[0] + at), b = load_256(run[1] + at), c = load_256(run[2] + at),
+                d = load_256(run[3] + at);
+        __m256i ab0 = _mm256_unpacklo_epi64(a, b), ab1 = _mm256_unpackhi_epi64(a, b);
+        __m256i cd0 = _mm256_unpacklo_epi64(c, d), cd1 = _mm256_unpackhi_epi64(c, d);
+
+        w[0] = vec_of_fp16(_mm256_permute2x128_si256(ab0, cd0, 0x20), load);
+        w[1] = vec_of_fp16(_mm256_permute2x128_si256(ab1, cd1, 0x20), load);
+        w[2] = vec_of_fp16(_mm256_permute2x128_si256(ab0, cd0, 0x31), load);
+        w[3] = vec_of_fp16(_mm256_permute2x128_si256(ab1, cd1, 0x31), load);
+        return;
+    }
+    w[0] = vec_from_fp16_runs(run, at, lanes, load);
+    w[1] = vec_from_fp16_runs(run, at + stride, lanes, load);
+    w[2] = vec_from_fp16_runs(run, at + 2 * stride, lanes, load);
+    w[3] = vec_from_fp16_runs(run, at + 3 * stride, lanes, load);
+}
+
+/* Lanes of a vector, clipped to those that there are. */
+struct lanes {
+    __mmask16 mask;
+};
+
+INLINE struct lanes lanes_between(int64_t begin, int64_t end)
+{
+    size_t from = begin < 0 ? 0 : begin < LANES ? (size_t)begin : LANES;
+    size_t to = end < 0 ? 0 : end < LANES ? (size_t)end : LANES;
+
+    return (struct lanes){(__mmask16)(first(to) & ~first(from))};
+}
+
+/* Those lanes; the others are `outside`, and their bytes are not read. */
+INLINE vec vec_from_fp16_lanes(const uint8_t *from, struct lanes which, const struct eng_load *load,
+                               vec outside)
+{
+    vec v = vec_of_fp16(_mm256_maskz_loadu_epi16(which.mask, from), load);
+
+    return _mm512_mask_mov_ps(outside, which.mask, v);
 }
 
 #define SUM_RULES (ENG_RULE_NAN_IS_ZERO | ENG_RULE_NO_MINUS_ZERO | ENG_RULE_NO_DENORMALS | ENG_RULE_CEILING)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Part of kernels_body.h, with its conditions: sums of products for few pixels. Weights are converted in
- * registers, used for every pixel, and not kept.
+ * registers, used for every pixel, and not kept. A NaN among them stays one, and makes the sum one.
  */
 
+#define GEMV_ROWS     4
 #define GEMV_PREFETCH 1024 /* bytes ahead in each run; it changes only the speed */
 
 INLINE void gemv_prefetch(const struct eng_gemv *g, unsigned runs, size_t at)
@@ -13,15 +14,39 @@ INLINE void gemv_prefetch(const struct eng_gemv *g, unsigned runs, size_t at)
         __builtin_prefetch(g->run[i] + at + GEMV_PREFETCH);
 }
 
+/* Rows [0, rows) from `at` on, at most GEMV_ROWS: the chain of every sum goes on by so many products. */
+INLINE void gemv_rows(const struct eng_gemv *g, const uint8_t *const *run, size_t at, const float *in,
+                      unsigned rows, unsigned lanes, unsigned vectors, unsigned pixels,
+                      vec sum[ENG_GEMV_PIXELS][GEMV_VECTORS])
+{
+    const struct eng_load load = {.rules = ENG_RULE_NO_DENORMALS, .scale = 1};
+    vec w[GEMV_ROWS], ceiling = vec_set(g->ceiling);
+
+    UNROLL
+    for (unsigned v = 0; v < vectors; v++) {
+        const uint8_t *const *from = run + v * (LANES / lanes);
+
+        if (rows == GEMV_ROWS)
+            vecs_from_fp16_runs(from, at, g->stride, lanes, &load, w);
+        else
+            w[0] = vec_from_fp16_runs(from, at, lanes, &load);
+        UNROLL
+        for (unsigned r = 0; r < rows; r++) {
+            UNROLL
+            for (unsigned p = 0; p < pixels; p++)
+                sum[p][v] = vec_mac(sum[p][v], vec_set(in[r * pixels + p]), w[r], ceiling);
+        }
+    }
+}
+
 INLINE void gemv_of(const struct eng_gemv *g, unsigned lanes, unsigned vectors, unsigned pixels)
 {
-    const struct eng_load load = {.rules = ENG_RULE_NAN_IS_INFINITY | ENG_RULE_NO_DENORMALS, .scale = 1};
     const unsigned runs = vectors * (LANES / lanes);
     const uint8_t *run[GEMV_VECTORS * (LANES / 4)];
-    vec sum[ENG_GEMV_PIXELS][GEMV_VECTORS], ceiling = vec_set(g->ceiling);
-    const size_t stride = g->stride;
+    vec sum[ENG_GEMV_PIXELS][GEMV_VECTORS];
     const float *in = g->in;
     size_t at = 0, prefetched = 0;
+    uint32_t left = g->channels;
 
     UNROLL
     for (unsigned i = 0; i < runs; i++)
@@ -32,20 +57,13 @@ INLINE void gemv_of(const struct eng_gemv *g, unsigned lanes, unsigned vectors, 
         for (unsigned v = 0; v < vectors; v++)
             sum[p][v] = vec_set(0);
     }
-    for (uint32_t c = 0; c < g->channels; c++, in += pixels, at += stride) {
-        if (at >= prefetched) {
-            gemv_prefetch(g, runs, at);
-            prefetched = at + 64;
-        }
-        UNROLL
-        for (unsigned v = 0; v < vectors; v++) {
-            vec w = vec_from_fp16_runs(run + v * (LANES / lanes), at, lanes, &load);
-
-            UNROLL
-            for (unsigned p = 0; p < pixels; p++)
-                sum[p][v] = vec_mac(sum[p][v], vec_set(in[p]), w, ceiling);
-        }
+    for (; left >= GEMV_ROWS; left -= GEMV_ROWS, in += GEMV_ROWS * pixels, at += GEMV_ROWS * g->stride) {
+        for (; prefetched <= at; prefetched += 64)
+            gemv_prefetch(g, runs, prefetched);
+        gemv_rows(g, run, at, in, GEMV_ROWS, lanes, vectors, pixels, sum);
     }
+    for (; left; left--, in += pixels, at += g->stride)
+        gemv_rows(g, run, at, in, 1, lanes, vectors, pixels, sum);
     UNROLL
     for (unsigned p = 0; p < pixels; p++) {
         UNROLL

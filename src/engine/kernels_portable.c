@@ -21,8 +21,8 @@
 #define COLUMNS        2
 #define TILE_VECTORS   2
 #define TILE_PIXELS    6
-#define WINDOW_VECTORS 2
 #define GEMV_VECTORS   2
+#define WINDOW_VECTORS 2
 #define SCALED         0
 
 /* Output channels and vectors of tiles in the registers of winograd_products. */
@@ -387,14 +387,41 @@ INLINE vec vec_from_fp16_runs(const uint8_t *const *run, size_t at, unsigned lan
     return vec_from_fp16(run[0] + at, load);
 }
 
-/* Lanes from the begin-th to before the end-th; the others are `outside`, and their bytes are not read. */
-INLINE vec vec_from_fp16_between(const uint8_t *from, size_t begin, size_t end, const struct eng_load *load,
-                                 vec outside)
+/* The same for four rows. */
+INLINE void vecs_from_fp16_runs(const uint8_t *const *run, size_t at, size_t stride, unsigned lanes,
+                                const struct eng_load *load, vec w[4])
+{
+    w[0] = vec_from_fp16_runs(run, at, lanes, load);
+    w[1] = vec_from_fp16_runs(run, at + stride, lanes, load);
+    w[2] = vec_from_fp16_runs(run, at + 2 * stride, lanes, load);
+    w[3] = vec_from_fp16_runs(run, at + 3 * stride, lanes, load);
+}
+
+/* Lanes of a vector, clipped to those that there are. */
+struct lanes {
+    size_t begin, end;
+};
+
+INLINE struct lanes lanes_between(int64_t begin, int64_t end)
+{
+    size_t from = begin < 0 ? 0 : begin < LANES ? (size_t)begin : LANES;
+    size_t to = end < 0 ? 0 : end < LANES ? (size_t)end : LANES;
+
+    return (struct lanes){from, to};
+}
+
+/* Those lanes; the others are `outside`, and their bytes are not read. */
+INLINE vec vec_from_fp16_lanes(const uint8_t *from, struct lanes which, const struct eng_load *load,
+                               vec outside)
 {
     uint8_t part[2 * LANES] = {0};
 
-    memcpy(part + 2 * begin, from + 2 * begin, 2 * (end - begin));
-    return vec_first(outside, begin, vec_first(vec_from_fp16(part, load), end, outside));
+    if (which.begin == 0 && which.end == LANES)
+        return vec_from_fp16(from, load);
+    if (which.begin >= which.end)
+        return outside;
+    memcpy(part + 2 * which.begin, from + 2 * which.begin, 2 * (which.end - which.begin));
+    return vec_first(outside, which.begin, vec_first(vec_from_fp16(part, load), which.end, outside));
 }
 
 INLINE void vec_to_fp16_part(uint8_t *to, vec v, size_t n, unsigned rules)

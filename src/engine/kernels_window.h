@@ -7,33 +7,30 @@
  * overlap, in a ring of registers: the loop over input rows is unrolled by the ring's period.
  */
 
+#define WINDOW_ROWS      3 /* of the largest ring */
 #define WINDOW_LOAD      ENG_RULE_NAN_IS_INFINITY
 #define WINDOW_LOAD_MAC  (ENG_RULE_NAN_IS_INFINITY | ENG_RULE_NO_DENORMALS)
 #define WINDOW_STORE     (ENG_RULE_NAN_IS_ZERO | ENG_RULE_NO_MINUS_ZERO)
 #define WINDOW_STORE_MAC (WINDOW_STORE | ENG_RULE_NO_DENORMALS | ENG_RULE_CEILING)
 
-/* What a strip of columns is computed with; all but `window` and `x0` are constants where this is inlined. */
+/* What a strip of columns is computed with; k, step, vectors and max are constants where this is inlined. */
 struct strip {
     const struct eng_window *window;
     uint32_t x0;
     unsigned k, step, vectors;
     bool max;
+    bool plain;                              /* the end has neither a table nor a second bias or factor */
+    float floor;                             /* of the results: 0 is a ReLU */
+    struct lanes in[2 * WINDOW_VECTORS + 2]; /* of each vector of an input row those inside the input */
 };
 
-/* The columns of an input row from `column` on. */
-INLINE vec strip_load(const struct strip *s, const uint8_t *row, int64_t column)
+/* The vector of an input row that begins at `column`, which is number v of the strip's. */
+INLINE vec strip_load(const struct strip *s, const uint8_t *row, int64_t column, unsigned v)
 {
-    const struct eng_window *w = s->window;
     const struct eng_load load = {.rules = s->max ? WINDOW_LOAD : WINDOW_LOAD_MAC, .scale = 1};
     const uint8_t *from = (const uint8_t *)((uintptr_t)row + (uintptr_t)(2 * column));
-    int64_t end = (int64_t)w->win - column;
 
-    if (column >= 0 && end >= LANES)
-        return vec_from_fp16(from, &load);
-    if (end <= 0 || column <= -LANES)
-        return vec_set(w->outside);
-    return vec_from_fp16_between(from, column < 0 ? (size_t)-column : 0, end < LANES ? (size_t)end : LANES,
-                                 &load, vec_set(w->outside));
+    return vec_from_fp16_lanes(from, s->in[v], &load, vec_set(s->max ? s->window->outside : 0));
 }
 
 /* A vector of an input row, by column modulo step. */
@@ -45,11 +42,11 @@ INLINE struct phases strip_phases(const struct strip *s, const uint8_t *row, uns
 {
     int64_t column = (int64_t)s->x0 * s->step - s->window->px + (int64_t)v * s->step * LANES;
     struct phases p;
-    vec a = strip_load(s, row, column), b;
+    vec a = strip_load(s, row, column, v * s->step), b;
 
     p.of[0] = p.of[1] = a;
     if (s->step == 2) {
-        b = strip_load(s, row, column + LANES);
+        b = strip_load(s, row, column + LANES, v * s->step + 1);
         p.of[0] = vec_even(a, b);
         p.of[1] = vec_odd(a, b);
     }
@@ -64,7 +61,7 @@ INLINE vec strip_tap(const struct strip *s, const struct phases *p, const struct
 
 /* An input row for all output rows of the ring whose window has it. */
 INLINE void strip_add(const struct strip *s, const uint8_t *row, unsigned turn,
-                      vec sum[ENG_WINDOW_MAX][WINDOW_VECTORS])
+                      vec sum[WINDOW_ROWS][WINDOW_VECTORS])
 {
     const unsigned ring = (s->k + s->step - 1) / s->step, period = ring * s->step;
     const bool ahead = s->k > s->step; /* the vector after the last is needed too */
@@ -85,7 +82,7 @@ INLINE void strip_add(const struct strip *s, const uint8_t *row, unsigned turn,
                 const unsigned ky = (turn + period - r * s->step) % period;
 
                 if (ky < s->k && !s->max)
-                    sum[r][v] = vec_mac(sum[r][v], tap, vec_set(s->window->weight[ky * s->k + x]), ceiling);
+                    sum[r][v] = vec_mac(sum[r][v], tap, vec_load(s->window->weight[ky * s->k + x]), ceiling);
             }
         }
         UNROLL
@@ -96,7 +93,7 @@ INLINE void strip_add(const struct strip *s, const uint8_t *row, unsigned turn,
 }
 
 /* A row of padding for a maximum. */
-INLINE void strip_add_outside(const struct strip *s, vec sum[ENG_WINDOW_MAX][WINDOW_VECTORS])
+INLINE void strip_add_outside(const struct strip *s, vec sum[WINDOW_ROWS][WINDOW_VECTORS])
 {
     const unsigned ring = (s->k + s->step - 1) / s->step;
 
@@ -116,13 +113,15 @@ INLINE void zeros_to_fp16(uint8_t *to, size_t n)
         vec_to_fp16_part(to, vec_set(0), n, 0);
 }
 
-/* As finish_element; the usual case has neither a second bias nor a factor. */
-INLINE vec strip_finish(const struct eng_finish *f, vec sum)
+/* As finish_element without a table. */
+INLINE vec strip_finish(const struct strip *s, vec sum)
 {
-    if (f->post_scale != 1 || f->acc_bias != 0)
-        return finish_element(sum, vec_set(f->bias), false, f);
+    const struct eng_finish *f = &s->window->finish;
+
     sum = vec_add(vec_mul(sum, vec_set(f->unscale)), vec_set(f->bias));
-    return f->relu ? vec_relu(sum) : sum;
+    if (!s->plain)
+        sum = vec_mul(vec_add(sum, vec_set(f->acc_bias)), vec_set(f->post_scale));
+    return vec_larger(vec_set(s->floor), sum);
 }
 
 /* The strip's part of an output row; the last strip fills the row's tail with zeros. */
@@ -142,9 +141,9 @@ INLINE void strip_put(const struct strip *s, uint32_t y, const vec sum[WINDOW_VE
         if (f->table)
             vec_store(line + v * LANES, sum[v]);
         else if ((v + 1) * LANES <= n)
-            vec_to_fp16(to, strip_finish(f, sum[v]), rules);
+            vec_to_fp16(to, strip_finish(s, sum[v]), rules);
         else
-            vec_to_fp16_part(to, strip_finish(f, sum[v]), n - v * LANES, rules);
+            vec_to_fp16_part(to, strip_finish(s, sum[v]), n - v * LANES, rules);
     }
     if (f->table)
         finish(line, NULL, row + 2 * (size_t)s->x0, n, f);
@@ -153,8 +152,7 @@ INLINE void strip_put(const struct strip *s, uint32_t y, const vec sum[WINDOW_VE
 }
 
 /* Input row `at`, counted from the first window's first row; it is number `turn` of the ring's period. */
-INLINE void strip_row(const struct strip *s, int64_t at, unsigned turn,
-                      vec sum[ENG_WINDOW_MAX][WINDOW_VECTORS])
+INLINE void strip_row(const struct strip *s, int64_t at, unsigned turn, vec sum[WINDOW_ROWS][WINDOW_VECTORS])
 {
     const struct eng_window *w = s->window;
     const unsigned ring = (s->k + s->step - 1) / s->step, period = ring * s->step;
@@ -177,16 +175,31 @@ INLINE void strip_row(const struct strip *s, int64_t at, unsigned turn,
             strip_put(s, (uint32_t)(at - (s->k - 1)) / s->step, sum[r]);
 }
 
+INLINE struct strip strip_begin(const struct eng_window *w, uint32_t x0, unsigned k, unsigned step,
+                                unsigned vectors, bool max)
+{
+    const struct eng_finish *f = &w->finish;
+    struct strip s = {.window = w, .x0 = x0, .k = k, .step = step, .vectors = vectors, .max = max};
+    int64_t column = (int64_t)x0 * step - w->px;
+
+    s.plain = f->post_scale == 1 && f->acc_bias == 0;
+    s.floor = f->relu ? 0 : -__builtin_inff();
+    UNROLL
+    for (unsigned v = 0; v < (vectors + 1) * step; v++)
+        s.in[v] = lanes_between(-column - (int64_t)v * LANES, (int64_t)w->win - column - (int64_t)v * LANES);
+    return s;
+}
+
 INLINE void strip_of(const struct eng_window *w, uint32_t x0, unsigned k, unsigned step, unsigned vectors,
                      bool max)
 {
-    const struct strip s = {.window = w, .x0 = x0, .k = k, .step = step, .vectors = vectors, .max = max};
+    const struct strip s = strip_begin(w, x0, k, step, vectors, max);
     const unsigned period = (k + step - 1) / step * step;
     int64_t rows = (int64_t)(w->hout - 1) * step + k;
-    vec sum[ENG_WINDOW_MAX][WINDOW_VECTORS];
+    vec sum[WINDOW_ROWS][WINDOW_VECTORS];
 
     UNROLL
-    for (unsigned r = 0; r < ENG_WINDOW_MAX; r++) {
+    for (unsigned r = 0; r < WINDOW_ROWS; r++) {
         UNROLL
         for (unsigned v = 0; v < vectors; v++)
             sum[r][v] = vec_set(0);
@@ -199,38 +212,26 @@ INLINE void strip_of(const struct eng_window *w, uint32_t x0, unsigned k, unsign
     }
 }
 
-/* Strips of up to `most` vectors, as equal as possible. */
-INLINE void window_of(const struct eng_window *w, unsigned k, unsigned step, unsigned most, bool max)
+/* Strips of WINDOW_VECTORS, then of two vectors and of one. */
+INLINE void window_of(const struct eng_window *w, unsigned k, unsigned step, bool max)
 {
-    uint32_t all = (w->wout + LANES - 1) / LANES, strips = (all + most - 1) / most;
-    uint32_t each = (all + strips - 1) / strips;
+    uint32_t x0 = 0;
 
-    for (uint32_t x0 = 0; x0 < w->wout; x0 += each * LANES) {
-        uint32_t left = (w->wout - x0 + LANES - 1) / LANES, vectors = left < each ? left : each;
-
-        if (vectors == 1)
-            strip_of(w, x0, k, step, 1, max);
-        else if (vectors == 2 || most == 2)
-            strip_of(w, x0, k, step, 2, max);
-#if WINDOW_VECTORS > 2
-        else if (vectors == 3)
-            strip_of(w, x0, k, step, 3, max);
-        else
-            strip_of(w, x0, k, step, 4, max);
-#endif
-    }
+    for (; !max && (int64_t)w->wout - x0 > (WINDOW_VECTORS - 1) * LANES; x0 += WINDOW_VECTORS * LANES)
+        strip_of(w, x0, k, step, WINDOW_VECTORS, max);
+    for (; (int64_t)w->wout - x0 > LANES; x0 += 2 * LANES)
+        strip_of(w, x0, k, step, 2, max);
+    if (x0 < w->wout)
+        strip_of(w, x0, k, step, 1, max);
 }
 
 TARGET static void window(const struct eng_window *w)
 {
     switch (w->form) {
     case ENG_WINDOW_NONE: break;
-    case ENG_WINDOW_3: window_of(w, 3, 1, WINDOW_VECTORS, false); break;
-    case ENG_WINDOW_3_STEP_2: window_of(w, 3, 2, WINDOW_VECTORS, false); break;
-    case ENG_WINDOW_5: window_of(w, 5, 1, 2, false); break;
-    case ENG_WINDOW_5_STEP_2: window_of(w, 5, 2, 2, false); break;
-    case ENG_WINDOW_MAX_2_STEP_2: window_of(w, 2, 2, 2, true); break;
-    case ENG_WINDOW_MAX_3: window_of(w, 3, 1, 2, true); break;
-    case ENG_WINDOW_MAX_3_STEP_2: window_of(w, 3, 2, 2, true); break;
+    case ENG_WINDOW_3: window_of(w, 3, 1, false); break;
+    case ENG_WINDOW_3_STEP_2: window_of(w, 3, 2, false); break;
+    case ENG_WINDOW_MAX_2_STEP_2: window_of(w, 2, 2, true); break;
+    case ENG_WINDOW_MAX_3_STEP_2: window_of(w, 3, 2, true); break;
     }
 }

@@ -69,7 +69,7 @@ int eng_ne_exact(const struct eng_ne *ne);
  */
 int eng_ne_mac_fast(const struct eng_ne *ne);
 int eng_ne_tiles(const struct eng_ne *ne);
-/* Kernels of one tap over few pixels; -ENOTSUP, and nothing is done, for all others. */
+/* Kernels of one tap over few pixels; -ENOTSUP, and the task is still to be computed, for all others. */
 int eng_ne_gemv(const struct eng_ne *ne);
 /*
  * Windows over one channel that have kernels of their own; -ENOTSUP, and nothing is done, for all others.

@@ -6,11 +6,14 @@
  *
  * A vector has the output channels of one run of weights, or of several equal ones. Where runs are too short
  * or unequal, which the last channels of a kernel are, the vector's weights are copied beside each other.
- * Rules other than those of m1, and inputs of 2^15 and above, are left to ne_fast.c.
+ *
+ * Rules other than those of m1, and inputs of 2^15 and above, are left to ne_fast.c. So is a task with a sum
+ * that is not finite, because the kernels do not replace weights that are NaNs; it is computed again.
  */
 #include "engine/ne.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
 enum { VECTORS_MAX = 4, RUNS_MAX = VECTORS_MAX * ENG_LANES / 4, LANES_LEAST = 4 };
@@ -23,6 +26,7 @@ struct gemv {
     uint32_t width;  /* output channels of a piece */
     size_t worker_floats, packed_floats;
     float *in, *memory; /* in: [channel][pixel] */
+    atomic_bool infinite;
 };
 
 /* The memory of a worker. */
@@ -198,7 +202,7 @@ static void finish_batch(const struct gemv *g, const struct batch *b, uint32_t n
 
 static void gemv_piece(void *context, size_t piece, unsigned worker)
 {
-    const struct gemv *g = context;
+    struct gemv *g = context;
     uint32_t sums = VECTORS_MAX * g->mac.kernels->lanes, n;
     uint32_t channel = (uint32_t)piece * g->width, end = eng_least((uint64_t)channel + g->width, g->cout);
     struct room room = {.acc = g->memory + worker * g->worker_floats};
@@ -209,6 +213,8 @@ static void gemv_piece(void *context, size_t piece, unsigned worker)
     for (; channel < end; channel += n) {
         n = batch_begin(g, &b, channel, end, &room);
         g->mac.kernels->gemv(&b.call);
+        if (!g->mac.kernels->all_finite(room.acc, (size_t)b.call.vectors * g->mac.kernels->lanes * g->padded))
+            atomic_store_explicit(&g->infinite, true, memory_order_relaxed);
         finish_batch(g, &b, n, &room);
     }
 }
@@ -248,5 +254,5 @@ int eng_ne_gemv(const struct eng_ne *ne)
     if (!load_input(&g, g.memory))
         return -ENOTSUP;
     eng_pool_run(ne->pool, eng_ne_blocks(g.cout, g.width), gemv_piece, &g);
-    return 0;
+    return atomic_load_explicit(&g.infinite, memory_order_relaxed) ? -ENOTSUP : 0;
 }

@@ -30,10 +30,8 @@ static enum eng_window_form form_of(const struct pr_ne *n)
         return ENG_WINDOW_NONE;
     if (n->mode == PR_NE_MAC && n->kw == 3)
         return n->sx == 1 ? ENG_WINDOW_3 : ENG_WINDOW_3_STEP_2;
-    if (n->mode == PR_NE_MAC && n->kw == 5)
-        return n->sx == 1 ? ENG_WINDOW_5 : ENG_WINDOW_5_STEP_2;
-    if (n->mode == PR_NE_MAX && n->kw == 3)
-        return n->sx == 1 ? ENG_WINDOW_MAX_3 : ENG_WINDOW_MAX_3_STEP_2;
+    if (n->mode == PR_NE_MAX && n->kw == 3 && n->sx == 2)
+        return ENG_WINDOW_MAX_3_STEP_2;
     return n->mode == PR_NE_MAX && n->kw == 2 && n->sx == 2 ? ENG_WINDOW_MAX_2_STEP_2 : ENG_WINDOW_NONE;
 }
 
@@ -119,8 +117,12 @@ static void window_piece(void *context, size_t piece, unsigned worker)
     for (uint32_t c = first; c < end; c++) {
         window.in = k->window.in + c * k->in_channel;
         window.out = k->window.out + c * k->out_channel;
-        for (uint32_t tap = 0; tap < k->taps; tap++)
-            window.weight[tap] = k->panel[(size_t)tap * k->channels + c];
+        for (uint32_t tap = 0; tap < k->taps; tap++) {
+            const float weight = k->panel[(size_t)tap * k->channels + c];
+
+            for (uint32_t lane = 0; lane < ENG_LANES; lane++)
+                window.weight[tap][lane] = weight;
+        }
         if (k->taps)
             window.finish.bias = k->bias[c];
         k->kernels->window(&window);

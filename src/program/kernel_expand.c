@@ -10,6 +10,9 @@
 
 enum { MASK_SLOTS = 8 };  /* slots of a mask byte */
 enum { RECORD_HEAD = 3 }; /* a length of two bytes and a zero byte */
+enum { NO_TARGET = -1 };
+/* The largest window with its columns of a step, enlarged to the largest strides. */
+enum { POSITIONS_MAX = 32 * 48 };
 
 struct reader {
     const struct pr_task *task;
@@ -18,6 +21,7 @@ struct reader {
     uint64_t size, at;
     uint16_t palette;         /* its first value */
     uint16_t *weights, *bias; /* of the group */
+    const int32_t *target;    /* of the positions of an input channel, from its first weight on */
     struct pr_problem *problem;
 };
 
@@ -143,13 +147,15 @@ static bool read_dense(struct reader *r)
 {
     const struct pr_task *task = r->task;
     uint32_t slots = pr_plane_slots(task, r->plane.lanes), size = pr_format_bytes(task->ne.kernel_format);
-    uint64_t rows = (uint64_t)pr_kernel_channels(task) * pr_plane_positions(task);
-    struct position p = position_first(task);
+    uint32_t channels = pr_kernel_channels(task), positions = pr_plane_positions(task);
+    uint64_t next = pr_kernel_weights(task) / channels;
+    uint16_t *to = position_target(r, &(struct position){0});
 
-    if (!has(r, rows * slots * size))
+    if (!has(r, (uint64_t)channels * positions * slots * size))
         return ends_early(r);
-    for (uint64_t row = 0; row < rows; row++, position_next(&p))
-        take_row(r, position_target(r, &p), slots);
+    for (uint32_t c = 0; c < channels; c++, to += next)
+        for (uint32_t i = 0; i < positions; i++)
+            take_row(r, r->target[i] == NO_TARGET ? NULL : to + r->target[i], slots);
     return true;
 }
 
@@ -256,11 +262,31 @@ static bool read_stream(struct reader *r, uint16_t *weights, uint16_t *bias)
     return true;
 }
 
+/* Where the positions of an input channel go in a plane, from where its first weight goes. */
+static bool list_targets(const struct pr_task *task, int32_t target[POSITIONS_MAX],
+                         struct pr_problem *problem)
+{
+    uint32_t positions = pr_plane_positions(task), window = pr_kernel_window(task);
+    uint32_t next = task->dst.extent[PR_AXIS_C] * task->ne.ox;
+    struct position p = position_first(task);
+
+    if (positions > POSITIONS_MAX)
+        return pr_problem_set(problem, PR_PROBLEM_LIMIT, "The kernel has %u positions; the limit is %u.",
+                              positions, POSITIONS_MAX);
+    for (uint32_t i = 0; i < positions; i++, position_next(&p)) {
+        bool inside = p.x < window && p.y < task->ne.kh;
+
+        target[i] = inside ? (int32_t)((p.y * window + p.x) * next) : NO_TARGET;
+    }
+    return true;
+}
+
 bool pr_kernel_expand(const struct pr_task *task, const struct pr_kernel_bytes streams[PR_ENGINES_MAX],
                       uint16_t *weights, uint16_t *bias, struct pr_problem *problem)
 {
     uint64_t all = pr_kernel_weights(task) * pr_kernel_groups(task);
     uint64_t biases = (uint64_t)task->dst.extent[PR_AXIS_C] * pr_kernel_groups(task);
+    int32_t target[POSITIONS_MAX];
 
     for (uint64_t i = 0; i < all; i++)
         weights[i] = task->ne.ones ? PR_HALF_ONE : 0;
@@ -268,11 +294,14 @@ bool pr_kernel_expand(const struct pr_task *task, const struct pr_kernel_bytes s
         bias[i] = PR_HALF_SIGN;
     if (task->ne.ones)
         return true;
+    if (!list_targets(task, target, problem))
+        return false;
     for (uint32_t engine = 0; engine < task->ne.engines; engine++) {
         struct reader r = {.task = task,
                            .plane = {.engine = engine},
                            .bytes = streams[engine].bytes,
                            .size = streams[engine].size,
+                           .target = target,
                            .problem = problem};
 
         if (!read_stream(&r, weights, bias))

@@ -250,8 +250,7 @@ struct eng_kernels {
     void (*to_float)(const uint8_t *fp16, float *floats, size_t n, const struct eng_load *load);
     void (*to_half)(const float *floats, uint8_t *fp16, size_t n, unsigned rules);
     /*
-     * Converts rows of n fp16 values, from_stride bytes apart, to rows to_stride floats apart, one after the
-     * other. Up to `lanes` - 1 floats after a row are overwritten too.
+     * Converts rows of n fp16 values, from_stride bytes apart, to rows to_stride floats apart.
      */
     void (*rows_to_float)(const uint8_t *from, size_t from_stride, float *to, size_t to_stride, size_t rows,
                           size_t n, const struct eng_load *load);

@@ -63,7 +63,7 @@ INLINE void rows_to_float_by(const uint8_t *from, size_t from_stride, float *to,
         for (; i + LANES <= n; i += LANES)
             vec_store(to + i, vec_mul(vec_from_fp16(from + 2 * i, load), scale));
         if (i < n)
-            vec_store(to + i, vec_mul(vec_from_fp16_part(from + 2 * i, n - i, load), scale));
+            vec_store_part(to + i, vec_mul(vec_from_fp16_part(from + 2 * i, n - i, load), scale), n - i);
     }
 }
 

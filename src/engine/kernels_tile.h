@@ -112,62 +112,67 @@ INLINE void tile_to_channels(const struct eng_tile_end *end, struct tile_form fo
         }
 }
 
-/* At most 2 * TILE_ROW bytes, by moves of fixed sizes that may overlap. */
-INLINE void copy_pixels(uint8_t *to, const uint8_t *from, size_t bytes)
+/* At most 16 bytes, by moves of fixed sizes that may overlap. */
+INLINE void copy_some(uint8_t *to, const uint8_t *from, size_t bytes)
 {
-    if (bytes >= 16) {
+    if (bytes == 16) {
         __builtin_memcpy(to, from, 16);
-        __builtin_memcpy(to + bytes - 16, from + bytes - 16, 16);
     } else if (bytes >= 8) {
         __builtin_memcpy(to, from, 8);
         __builtin_memcpy(to + bytes - 8, from + bytes - 8, 8);
     } else if (bytes >= 4) {
         __builtin_memcpy(to, from, 4);
         __builtin_memcpy(to + bytes - 4, from + bytes - 4, 4);
-    } else {
+    } else if (bytes) {
         __builtin_memcpy(to, from, 2);
     }
 }
 
-/* Each channel's pixels of one row. Those of a tile of one row are followed by zeros in `from`. */
-INLINE void store_tile_row(const struct eng_tile_end *end, uint8_t *to, const uint8_t *from)
+/*
+ * One row of each channel, and zeros after it; `slots` pixels in `from` belong to it, and those after the
+ * row's are zeros where zeros follow. Pixels were stored by 8, and are loaded again soonest by parts of these.
+ */
+INLINE void store_tile_row(const struct eng_tile_end *end, uint8_t *to, const uint8_t *from, size_t slots)
 {
-    size_t bytes = 2 * (size_t)end->columns, whole = 2 * TILE_ROW;
+    const size_t bytes = 2 * (size_t)end->columns, next = end->channel, tail = end->tail;
+    const size_t copied = tail && bytes + tail >= 2 * slots ? 2 * slots : bytes, rest = bytes + tail - copied;
 
-    if (end->rows == 1 && end->tail && bytes + end->tail >= whole) {
-        for (uint32_t c = 0; c < end->channels; c++, to += end->channel, from += whole) {
-            __builtin_memcpy(to, from, whole);
-            zero_tail(to + whole, bytes + end->tail - whole);
+    for (uint32_t c = 0; c < end->channels; c++, to += next, from += 2 * TILE_ROW) {
+        if (copied == 2 * TILE_ROW) {
+            __builtin_memcpy(to, from, 16);
+            __builtin_memcpy(to + 16, from + 16, 16);
+        } else if (copied > 16) {
+            __builtin_memcpy(to, from, 16);
+            copy_some(to + 16, from + 16, copied - 16);
+        } else {
+            copy_some(to, from, copied);
         }
-        return;
-    }
-    for (uint32_t c = 0; c < end->channels; c++, to += end->channel, from += whole) {
-        copy_pixels(to, from, bytes);
-        zero_tail(to + bytes, end->tail);
+        if (rest)
+            zero_tail(to + copied, rest);
     }
 }
 
-/* Columns are packed: the tile is transposed first. */
+/* Columns are packed: the tile is transposed first. Two rows begin at pixels 0 and 8. */
 INLINE void tile_to_columns(const struct eng_tile_end *end, struct tile_form form, const struct eng_finish *f)
 {
     uint8_t line[TILE_ROW][2 * TILE_CHANNELS] __attribute__((aligned(64)));
     uint8_t out[TILE_CHANNELS][2 * TILE_ROW] __attribute__((aligned(64)));
-    uint32_t pixels = end->rows * end->columns;
+    uint32_t slots = end->rows == 1 ? TILE_ROW : end->rows == 2 && end->columns <= 8 ? 8 : end->columns;
+    const float *acc = end->acc;
 
-    for (uint32_t c = 0; c < end->channels; c += LANES) {
-        vec bias = vec_load(end->bias + c);
-
-        for (uint32_t p = 0; p < pixels; p++)
-            vec_to_fp16(&line[p][2 * c],
-                        tile_element(vec_load(end->acc + p * end->acc_next + c), bias, form, f), f->store);
-        for (uint32_t p = pixels; p < TILE_ROW; p++)
-            vec_to_fp16(&line[p][2 * c], vec_set(0), 0);
+    for (uint32_t row = 0; row < end->rows; row++) {
+        for (uint32_t x = 0; x < end->columns; x++, acc += end->acc_next)
+            for (uint32_t c = 0; c < end->channels; c += LANES)
+                vec_to_fp16(&line[row * slots + x][2 * c],
+                            tile_element(vec_load(acc + c), vec_load(end->bias + c), form, f), f->store);
+        for (uint32_t x = end->columns; x < slots; x++)
+            __builtin_memset(line[row * slots + x], 0, sizeof(line[0]));
     }
     for (uint32_t c = 0; c < end->channels; c += 8)
-        for (uint32_t p = 0; p < TILE_ROW; p += 8)
+        for (uint32_t p = 0; p < end->rows * slots; p += 8)
             transpose_block(&line[p][2 * c], sizeof(line[0]), &out[c][2 * p], sizeof(out[0]));
     for (uint32_t row = 0; row < end->rows; row++)
-        store_tile_row(end, end->to + row * end->row, &out[0][2 * row * end->columns]);
+        store_tile_row(end, end->to + row * end->row, &out[0][2 * row * slots], slots);
 }
 
 INLINE void finish_tile_by(const struct eng_tile_end *given, struct tile_form form,

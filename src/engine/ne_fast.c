@@ -267,12 +267,15 @@ static void mac_piece(void *context, size_t piece, unsigned worker)
     finish_columns(m, &b);
 }
 
-/* Column vectors need neighbouring columns to be neighbouring inputs, and pay where channels are few. */
+/*
+ * Column vectors need neighbouring columns to be neighbouring inputs, and pay where channels are few: tiles
+ * are the faster ones, but for lanes without work.
+ */
 static bool is_for_tiles(const struct eng_mac_plan *m)
 {
     uint32_t lanes = m->mac.kernels->lanes;
 
-    return m->ne->task->ne.sx != 1 || share(m->wout, lanes) <= share(m->cout, lanes);
+    return m->ne->task->ne.sx != 1 || 3 * share(m->wout, lanes) <= 4 * share(m->cout, lanes);
 }
 
 int eng_ne_mac_fast(const struct eng_ne *ne)

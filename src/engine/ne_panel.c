@@ -49,57 +49,68 @@ static void copy(const struct eng_panel *p, const struct rows *r, uint32_t colum
  * A run's rows. In a kernel with steps they are in the streams by phase of the step, so those of one kernel
  * row and phase are a piece; a kernel of one tap has one row of use per input channel.
  */
-static uint32_t take_run(const struct eng_panel *p, uint32_t column, uint32_t most, take_rows *take)
+static uint32_t take_run(const struct eng_panel *p, uint32_t column, take_rows *take)
 {
     const struct pr_ne *n = &p->ne->task->ne;
-    uint32_t taps = n->kw * n->kh, run = 0;
-    struct rows r = {.step = 1, .count = (size_t)p->channels * taps};
+    uint32_t taps = n->kw * n->kh, run, channels = p->channels;
+    bool phased = eng_weights_are_phased(p->ne->weights, p->ne->task);
+    uint64_t cin = p->cin;
+    struct rows r = {.step = 1, .count = (size_t)channels * taps};
+    const uint8_t *first;
 
-    if (!eng_weights_are_phased(p->ne->weights, p->ne->task) || taps == 1) {
-        run = eng_weights_run(p->ne->weights, p->ne->task, p->ne->group, p->first + column, most,
-                              (uint64_t)p->cin * taps, &r.from, &r.stride);
-        if (eng_weights_are_phased(p->ne->weights, p->ne->task))
-            r.stride *= (size_t)n->sx * n->sy;
+    run = eng_weights_run(p->ne->weights, p->ne->task, p->ne->group, p->first + column, p->count - column,
+                          phased ? 0 : cin * taps, &r.from, &r.stride);
+    if (!phased) {
+        take(p, &r, column, run);
+        return run;
+    }
+    first = r.from;
+    if (taps == 1) {
+        r.from = first + eng_weights_row(p->ne->task, cin) * r.stride;
+        r.stride *= (size_t)n->sx * n->sy;
         take(p, &r, column, run);
         return run;
     }
     r.step = n->sx;
-    for (uint32_t row = 0; row < p->channels * n->kh; row++)
+    for (uint64_t row = 0; row < (uint64_t)channels * n->kh; row++)
         for (uint32_t x = 0; x < n->sx && x < n->kw; x++) {
-            r.first = (size_t)row * n->kw + x;
+            r.first = row * n->kw + x;
             r.count = (n->kw - 1 - x) / n->sx + 1;
-            run = eng_weights_run(p->ne->weights, p->ne->task, p->ne->group, p->first + column, most,
-                                  (uint64_t)p->cin * taps + r.first, &r.from, &r.stride);
+            r.from = first + eng_weights_row(p->ne->task, cin * taps + r.first) * r.stride;
             take(p, &r, column, run);
         }
     return run;
 }
 
-static uint32_t run_length(const struct eng_panel *p, uint32_t column)
+/* Runs that make whole vectors, or halves of long ones. */
+static bool is_direct(const struct eng_panel *p)
 {
+    uint32_t lanes = p->mac->kernels->lanes, least = lanes < 8 ? lanes : 8, run;
     const uint8_t *from;
     size_t stride;
 
-    return eng_weights_run(p->ne->weights, p->ne->task, p->ne->group, p->first + column, p->count - column, 0,
-                           &from, &stride);
+    for (uint32_t c = 0; c < p->count; c += run) {
+        run = eng_weights_run(p->ne->weights, p->ne->task, p->ne->group, p->first + c, p->count - c, 0, &from,
+                              &stride);
+        if (run % least)
+            return false;
+    }
+    return p->count == p->group;
 }
 
 void eng_panel_load(const struct eng_panel *p)
 {
     size_t rows = (size_t)p->channels * p->ne->task->ne.kw * p->ne->task->ne.kh;
-    bool direct = p->count == p->group;
 
-    for (uint32_t c = 0; c < p->count && direct; c += run_length(p, c))
-        direct = run_length(p, c) % p->mac->kernels->lanes == 0;
-    if (direct) {
+    if (is_direct(p)) {
         for (uint32_t c = 0; c < p->count;)
-            c += take_run(p, c, p->count - c, convert);
+            c += take_run(p, c, convert);
         return;
     }
     if (p->count < p->group)
         memset(p->fp16, 0, rows * p->group * 2);
     for (uint32_t c = 0; c < p->count;)
-        c += take_run(p, c, p->count - c, copy);
+        c += take_run(p, c, copy);
     p->mac->kernels->to_float(p->fp16, p->to, rows * p->group, &p->mac->weight);
 }
 

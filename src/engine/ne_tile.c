@@ -45,14 +45,24 @@ static uint64_t input_of(const struct eng_tile_plan *m, uint32_t rows)
     return m->flat ? (uint64_t)rows * m->columns : ((uint64_t)(rows - 1) * n->sy + n->kh) * m->in_row;
 }
 
+static void set_columns(struct eng_tile_plan *m, uint32_t columns)
+{
+    const struct pr_ne *n = &m->ne->task->ne;
+
+    m->columns = columns;
+    m->in_phase = columns + (n->kw - 1) / n->sx;
+    m->in_row = eng_least(n->sx, n->kw) * m->in_phase;
+}
+
+/* As many pixels as all their input channels have room for, but not fewer than pay. */
 static void plan_pixels(struct eng_tile_plan *m)
 {
     const struct pr_ne *n = &m->ne->task->ne;
-    uint32_t phases = eng_least(n->sx, n->kw), rows;
+    uint32_t rows;
 
-    m->columns = balance(m->wout, COLUMNS_MAX);
-    m->in_phase = m->columns + (n->kw - 1) / n->sx;
-    m->in_row = phases * m->in_phase;
+    set_columns(m, balance(m->wout, COLUMNS_MAX));
+    while (m->columns > PIXELS_MIN && input_of(m, 1) * m->cin > INPUT_FLOATS)
+        set_columns(m, balance(m->wout, m->columns / 2 > PIXELS_MIN ? m->columns / 2 : PIXELS_MIN));
     rows = eng_least(m->hout, PIXELS_MAX / m->columns);
     while (rows > 1 && (uint64_t)(rows - 1) * m->columns >= PIXELS_MIN &&
            input_of(m, rows) * m->cin > INPUT_FLOATS)

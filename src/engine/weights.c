@@ -74,7 +74,7 @@ bool eng_weights_are_phased(const struct eng_weights *weights, const struct pr_t
  * Which row of the plane is that of a tap: for each input channel, rows by phase along H, phase along W, and
  * step along H and W. Every phase has the positions of the longest one.
  */
-static uint64_t row_of_tap(const struct pr_task *task, uint64_t tap)
+uint64_t eng_weights_row(const struct pr_task *task, uint64_t tap)
 {
     const struct pr_ne *n = &task->ne;
     uint32_t x = (uint32_t)(tap % n->kw), y = (uint32_t)(tap / n->kw % n->kh);
@@ -98,7 +98,7 @@ uint32_t eng_weights_run(const struct eng_weights *weights, const struct pr_task
     pr_kernel_place(task, group, column, &place);
     *stride = (size_t)place.lanes * 2;
     if (eng_weights_are_phased(weights, task))
-        row = row_of_tap(task, row);
+        row = eng_weights_row(task, row);
     row += task->ne.bias ? 1 : 0;
     *from = weights->streams[place.engine].bytes + place.offset + row * *stride + (uint64_t)place.lane * 2;
     return place.lanes - place.lane < most ? place.lanes - place.lane : most;

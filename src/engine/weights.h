@@ -31,6 +31,8 @@ int eng_weights_open(struct eng_weights *weights, const struct pr_task *task,
  * window column is one step further follow each other, others do not.
  */
 bool eng_weights_are_phased(const struct eng_weights *weights, const struct pr_task *task);
+/* Which row of the streams has a row of a phased kernel. */
+uint64_t eng_weights_row(const struct pr_task *task, uint64_t row);
 
 /*
  * A run: contiguous columns of one group's kernel, from `column` on and at most `most`. Returns how many

@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "folder.h"
 
 static void counts(void **state)
@@ -102,11 +104,80 @@ static void filling(void **state)
     fclose(file);
 }
 
+/* Against libsodium's own; whole blocks and pieces of any size. */
+static void hashes(void **state)
+{
+    uint8_t bytes[1000], digest[BASE_HASH_BYTES], expected[BASE_HASH_BYTES];
+    struct test_rng rng;
+
+    (void)state;
+    test_rng_init(&rng, 1);
+    test_rng_bytes(&rng, bytes, sizeof(bytes));
+    for (size_t size = 0; size <= sizeof(bytes); size++) {
+        struct base_hash hash;
+        size_t at = 0;
+
+        crypto_hash_sha256(expected, bytes, size);
+        base_hash_of(bytes, size, digest);
+        assert_memory_equal(digest, expected, sizeof(digest));
+        base_hash_begin(&hash);
+        while (at < size) {
+            size_t part = (size_t)test_rng_range(&rng, 0, 300);
+
+            part = part < size - at ? part : size - at;
+            base_hash_add(&hash, bytes + at, part);
+            at += part;
+        }
+        base_hash_end(&hash, digest);
+        assert_memory_equal(digest, expected, sizeof(digest));
+    }
+}
+
+/* FIPS 180-2, appendix B: "abc", and two blocks. */
+static void known_hashes(void **state)
+{
+    static const char two[] = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
+    uint8_t digest[BASE_HASH_BYTES];
+
+    (void)state;
+    base_hash_of("abc", 3, digest);
+    assert_memory_equal(digest, "\xba\x78\x16\xbf\x8f\x01\xcf\xea\x41\x41\x40\xde\x5d\xae\x22\x23", 16);
+    base_hash_of(two, sizeof(two) - 1, digest);
+    assert_memory_equal(digest, "\x24\x8d\x6a\x61\xd2\x06\x38\xb8\xe5\xc0\x26\x93\x0c\x3e\x60\x39", 16);
+}
+
+/* Of memory of either kind, at any place. */
+static void clearing(void **state)
+{
+    enum { SIZE = 5 * 4096 };
+    int file = base_file_memory("clear", SIZE);
+    uint8_t *shared = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0), *heap = base_alloc(SIZE);
+
+    (void)state;
+    assert_true(shared != MAP_FAILED && heap);
+    for (unsigned k = 0; k < 2; k++) {
+        uint8_t *memory = k ? heap : shared;
+
+        memset(memory, 0xee, SIZE);
+        base_clear(memory + 100, SIZE - 300);
+        assert_true(base_is_zero(memory + 100, SIZE - 300));
+        for (unsigned i = 0; i < 100; i++)
+            assert_true(memory[i] == 0xee && memory[SIZE - 1 - i] == 0xee);
+        assert_int_equal(memory[SIZE - 200], 0xee);
+        base_clear(memory, 10);
+        assert_int_equal(memory[10], 0xee);
+    }
+    munmap(shared, SIZE);
+    close(file);
+    base_free(heap);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts),   cmocka_unit_test(zeros),   cmocka_unit_test(whole_file),
-        cmocka_unit_test(refusals), cmocka_unit_test(filling),
+        cmocka_unit_test(counts),       cmocka_unit_test(zeros),    cmocka_unit_test(whole_file),
+        cmocka_unit_test(refusals),     cmocka_unit_test(filling),  cmocka_unit_test(hashes),
+        cmocka_unit_test(known_hashes), cmocka_unit_test(clearing),
     };
 
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);

@@ -43,7 +43,7 @@ struct cc_bundle {
     size_t weights_bytes;
     /*
      * Large weights of a bundle that was read stay in their file: a descriptor of it, 0: none. It was checked
-     * as every byte is, but another process may write to it later.
+     * as every byte is (but see cc_bundle_read_signed), and another process may write to it later.
      */
     int weights_file;
     char model[CC_MODEL_NAME_BYTES]; /* the file that it was compiled from, without folder; may be empty */
@@ -113,6 +113,11 @@ int cc_compile(const char *model, const struct cc_options *options, struct cc_bu
 int cc_compile_find(const char *model, const struct cc_options *options, struct base_error *error);
 /* Reads NAME.bundle: manifest hashes, FlatBuffer structure, record contents. Every byte is checked. */
 int cc_bundle_read(const char *path, struct cc_bundle *bundle, struct base_error *error);
+/*
+ * The same for a caller who hands the bundle to a driver that checks it: of a signed one, weights that stay
+ * in their file are not hashed here. The signature says which hash they have to have.
+ */
+int cc_bundle_read_signed(const char *path, struct cc_bundle *bundle, struct base_error *error);
 void cc_bundle_release(struct cc_bundle *bundle);
 /* Weights that are in a file come into memory, checked again. */
 int cc_bundle_weights(struct cc_bundle *bundle, struct base_error *error);

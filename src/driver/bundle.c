@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bundles. A bundle takes the same path as a raw image, on purpose: it is expanded to an image of the driver's
- * own, which drv_image_load reads, so that nothing is loaded that the image's checks have not seen. The
- * constants, which those checks do not read, are left out of it. The bytes are a private copy; no pointer
+ * Bundles. A bundle takes the same path as a raw image, on purpose: it is expanded to an image of the
+ * driver's own, which drv_image_load reads, so that nothing is loaded that the image's checks have not seen.
+ * The constants, which those checks do not read, are left out of it. The bytes are a private copy; no pointer
  * into them is kept afterwards.
  */
 #include "driver/bundle.h"

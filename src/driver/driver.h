@@ -90,6 +90,11 @@ struct drv_platform {
     /* DRAM in whole pages, zeroed; with `view`, also in one piece for the kernel. A page is one extent. */
     int (*alloc)(void *context, uint64_t bytes, bool view, struct drv_pages *pages);
     void (*free)(void *context, struct drv_pages *pages);
+    /*
+     * Copies to the beginning of such DRAM, for large amounts: memory that is written as a whole need not be
+     * cleared first. False: nothing is known of what it holds. May be NULL.
+     */
+    bool (*fill)(void *context, const struct drv_pages *pages, const void *from, uint64_t bytes);
     bool one_in_flight; /* one request in the firmware; else one of each band */
     bool turns;         /* clients that wait for a domain respect the turns of others (driver/state.h) */
     bool timed;         /* the stages of a dispatch take their time (protocol/timing.h); needs `after` */

@@ -159,7 +159,7 @@ static IOReturn copy_bundle(struct drv *d, const uint8_t *image, const struct an
     memcpy(r->copy, head, sizeof(*head));
     memcpy(r->copy + sizeof(*head), image + sizeof(*head), head->main_bytes);
     if (head->weights_bytes)
-        memcpy(program->kernel.host, image + weights, head->weights_bytes);
+        drv_block_fill(d, &program->kernel, image + weights, head->weights_bytes);
     *copied = (struct drv_signed){{r->copy + sizeof(*head), program->kernel.host},
                                   {head->main_bytes, head->weights_bytes}};
     return kIOReturnSuccess;

@@ -7,7 +7,7 @@
 
 /* The arguments carry hashes, so a signature follows the image. */
 bool drv_signature_present(const struct ane_program_args *args);
-/* What is signed: of one bundle main.e5 and the weights, of an image or several procedures all and nothing. */
+/* What is signed: of one bundle main.e5 and the weights, of anything else all and nothing. */
 struct drv_signed {
     const void *part[2];
     uint64_t bytes[2];

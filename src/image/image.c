@@ -18,15 +18,27 @@ static bool has_marker(const struct img_macho *macho)
     return false;
 }
 
+static int read_payload(struct img_image *image, struct base_error *error)
+{
+    int status = img_macho_read(image->image4.payload, image->image4.payload_bytes, &image->macho, error);
+
+    if (!status)
+        image->no_code = has_marker(&image->macho);
+    return status;
+}
+
 int img_image_read(const void *bytes, size_t size, struct img_image *image, struct base_error *error)
 {
     int status = img_image4_read(bytes, size, &image->image4, error);
 
-    if (!status)
-        status = img_macho_read(image->image4.payload, image->image4.payload_bytes, &image->macho, error);
-    if (!status)
-        image->no_code = has_marker(&image->macho);
-    return status;
+    return status ? status : read_payload(image, error);
+}
+
+int img_image_parse(const void *bytes, size_t size, struct img_image *image, struct base_error *error)
+{
+    int status = img_image4_parse(bytes, size, &image->image4, error);
+
+    return status ? status : read_payload(image, error);
 }
 
 static size_t offset_of(const struct img_segment *segment)

@@ -22,6 +22,8 @@ struct img_image {
  * with a sentence.
  */
 int img_image_read(const void *bytes, size_t size, struct img_image *image, struct base_error *error);
+/* The same without the digest: for bytes that the driver checks before they run. */
+int img_image_parse(const void *bytes, size_t size, struct img_image *image, struct base_error *error);
 
 /* Writes the segments to a run of PR_IMAGE_RUN_BYTES: their bytes, and zeros after them. */
 void img_image_load(const struct img_image *image, void *run);

@@ -108,10 +108,9 @@ static int read_manifest(struct img_der *in, struct img_image4 *image4, struct b
     return status ? status : img_der_end(&manifest, "the manifest's sequence", error);
 }
 
-int img_image4_read(const void *bytes, size_t size, struct img_image4 *image4, struct base_error *error)
+int img_image4_parse(const void *bytes, size_t size, struct img_image4 *image4, struct base_error *error)
 {
     struct img_der in = {bytes, bytes, (const uint8_t *)bytes + size}, whole = {0};
-    uint8_t digest[BASE_HASH_BYTES];
     int status;
 
     memset(image4, 0, sizeof(*image4));
@@ -127,8 +126,14 @@ int img_image4_read(const void *bytes, size_t size, struct img_image4 *image4, s
         status = read_payload(&whole, image4, error);
     if (!status)
         status = read_manifest(&whole, image4, error);
-    if (!status)
-        status = img_der_end(&whole, "its sequence", error);
+    return status ? status : img_der_end(&whole, "its sequence", error);
+}
+
+int img_image4_read(const void *bytes, size_t size, struct img_image4 *image4, struct base_error *error)
+{
+    uint8_t digest[BASE_HASH_BYTES];
+    int status = img_image4_parse(bytes, size, image4, error);
+
     if (status)
         return status;
     base_signing_hash(image4->payload, image4->payload_bytes, digest);

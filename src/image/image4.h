@@ -22,5 +22,7 @@ struct img_image4 {
  * payload tag, -EBADMSG for another digest.
  */
 int img_image4_read(const void *bytes, size_t size, struct img_image4 *image4, struct base_error *error);
+/* The same without the comparison. */
+int img_image4_parse(const void *bytes, size_t size, struct img_image4 *image4, struct base_error *error);
 
 #endif

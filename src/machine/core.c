@@ -35,7 +35,7 @@ static bool is_built(const struct mach_core *core)
     size_t size;
     const void *built = img_image_built(&size);
 
-    return size == core->size && !memcmp(built, core->bytes, size);
+    return core->bytes == built || (size == core->size && !memcmp(built, core->bytes, size));
 }
 
 static int check_core(const struct mach_core *core, struct base_error *error)
@@ -59,7 +59,8 @@ int mach_core_create(struct mach_core *core, const struct ane_machine_config *co
     *core = (struct mach_core){.emulated = config->core == ANE_CORE_EMULATED};
     status = take_image(core, config->firmware_image, error);
     if (!status)
-        status = img_image_read(core->bytes, core->size, &core->image, error);
+        status =
+            (core->file ? img_image_read : img_image_parse)(core->bytes, core->size, &core->image, error);
     return status ? status : check_core(core, error);
 }
 

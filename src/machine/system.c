@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 
+#include "base/file.h"
 #include "base/signing.h"
 #include "machine/internal.h"
 #include "protocol/timing.h"
@@ -33,6 +34,24 @@ static void system_free(void *context, struct drv_pages *pages)
     struct soc_buffer buffer = {pages->extent, pages->extents, pages->bytes, pages->host};
 
     soc_memory_buffer_free(m->memory, &buffer);
+}
+
+/* Into the file of DRAM: the host clears a page that is first touched by a store, but not for a write. */
+static bool system_fill(void *context, const struct drv_pages *pages, const void *from, uint64_t bytes)
+{
+    const struct ane_machine *m = context;
+    const uint8_t *at = from;
+
+    for (uint32_t i = 0; i < pages->extents && bytes; i++) {
+        const uint64_t part = bytes < pages->extent[i].bytes ? bytes : pages->extent[i].bytes;
+
+        if (base_file_put_at(soc_memory_dram_file(m->memory), at, part,
+                             (off_t)(pages->extent[i].physical - soc_memory_base(m->memory))))
+            return false;
+        at += part;
+        bytes -= part;
+    }
+    return !bytes;
 }
 
 static int system_surface_get(void *context, uint32_t id, uint32_t task, struct drv_pages *pages,
@@ -186,6 +205,7 @@ int mach_driver_start(struct ane_machine *m, struct base_error *error)
         .timed = m->timed,
         .alloc = system_alloc,
         .free = system_free,
+        .fill = system_fill,
         .surface_get = system_surface_get,
         .surface_put = system_surface_put,
         .trusted_key = system_trusted_key,

@@ -388,7 +388,7 @@ int64_t e5rt_program_library_create(e5rt_program_library_t *library, const char 
         return status;
     if (served)
         return e5_library_from_broker(bundle_path, false, library);
-    status = e5_fail_errno(cc_bundle_read(bundle_path, &bundle, &error), &error);
+    status = e5_fail_errno(cc_bundle_read_signed(bundle_path, &bundle, &error), &error);
     return status ? status : e5_library_from_bundle(bundle_path, &bundle, library);
 }
 

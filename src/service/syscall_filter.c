@@ -28,6 +28,7 @@ static const int allowed[] = {
     /* descriptors */
     SCMP_SYS(read),
     SCMP_SYS(pread64),
+    SCMP_SYS(pwrite64),
     SCMP_SYS(readv),
     SCMP_SYS(write),
     SCMP_SYS(writev),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Placement by lifetime. Buffers come in the order of their first records, so that whatever ended before is
- * gone when a buffer is placed, and only what is alive is looked at. What is alive is a tree: placing a buffer
- * takes the logarithm of how many are.
+ * gone when a buffer is placed, and only what is alive is looked at. What is alive is a tree: to place a
+ * buffer takes the logarithm of how many are.
  */
 #include "compiler/lower/arena.h"
 

@@ -103,6 +103,29 @@ static uint8_t *put_channel(const struct cc_pack *p, const struct pr_ne *ne, con
     return at;
 }
 
+/* Weights that follow each other in the order of the stream: those of a stride of 1. */
+static uint8_t *put_taps(const uint16_t *from, size_t step, size_t count, uint8_t *at, uint32_t lanes)
+{
+    for (size_t i = 0; i < count; i++, at += 2 * (size_t)lanes)
+        cc_put_half(at, from[i * step]);
+    return at;
+}
+
+/* All input channels of one output channel. */
+static void put_output(const struct cc_pack *p, const struct pr_ne *ne, uint32_t channels,
+                       const uint16_t *from, uint8_t *at, uint32_t lanes)
+{
+    const size_t taps = (size_t)ne->kw * ne->kh;
+
+    if (ne->sx == 1 && ne->sy == 1 && p->step[1] == taps * p->step[2]) {
+        put_taps(from, p->step[2], channels * taps, at, lanes);
+        return;
+    }
+    for (uint32_t i = 0; i < channels; i++, from += p->step[1])
+        at = ne->sx == 1 && ne->sy == 1 ? put_taps(from, p->step[2], taps, at, lanes)
+                                        : put_channel(p, ne, from, at, lanes);
+}
+
 void cc_pack_kernel(const struct cc_pack *p, uint64_t stream, uint8_t *bytes)
 {
     struct pr_task task = task_of(p);
@@ -121,9 +144,7 @@ void cc_pack_kernel(const struct cc_pack *p, uint64_t stream, uint8_t *bytes)
                 cc_put_half(at, p->bias[output]);
                 at += 2 * (size_t)place.lanes;
             }
-            for (uint32_t i = 0; i < channels; i++)
-                at = put_channel(p, &task.ne, p->weight + output * p->step[0] + (size_t)i * p->step[1], at,
-                                 place.lanes);
+            put_output(p, &task.ne, channels, p->weight + output * p->step[0], at, place.lanes);
         }
 }
 

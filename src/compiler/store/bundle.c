@@ -272,7 +272,7 @@ static int read_text(const char *folder, char **text, struct contents *m, struct
     return 0;
 }
 
-static int open_program(const char *folder, struct cc_bundle *b, char key[CC_KEY_BYTES],
+static int open_program(const char *folder, struct cc_bundle *b, char key[CC_KEY_BYTES], bool trusting,
                         struct base_error *error)
 {
     char weights[CC_PATH_BYTES];
@@ -286,7 +286,8 @@ static int open_program(const char *folder, struct cc_bundle *b, char key[CC_KEY
     if (!status)
         status = cc_path_join(weights, folder, WEIGHTS, error);
     if (!status)
-        status = cc_bundle_hold_weights(weights, b, m.weights_bytes, m.weights_hash, error);
+        status = (trusting && m.signer[0] ? cc_bundle_trust_weights : cc_bundle_hold_weights)(
+            weights, b, m.weights_bytes, m.weights_hash, error);
     if (!status && m.signer[0])
         status = cc_signature_read(folder, m.signer, b, error);
     if (status)
@@ -301,16 +302,22 @@ static int open_program(const char *folder, struct cc_bundle *b, char key[CC_KEY
     return status;
 }
 
-int cc_bundle_open_program(const char *folder, struct cc_bundle *bundle, char key[CC_KEY_BYTES],
-                           struct base_error *error)
+static int open_whole(const char *folder, struct cc_bundle *bundle, char key[CC_KEY_BYTES], bool trusting,
+                      struct base_error *error)
 {
     int status;
 
     memset(bundle, 0, sizeof(*bundle));
-    status = open_program(folder, bundle, key, error);
+    status = open_program(folder, bundle, key, trusting, error);
     if (status)
         cc_bundle_release(bundle);
     return status;
+}
+
+int cc_bundle_open_program(const char *folder, struct cc_bundle *bundle, char key[CC_KEY_BYTES],
+                           struct base_error *error)
+{
+    return open_whole(folder, bundle, key, false, error);
 }
 
 int cc_bundle_open(const char *folder, struct cc_bundle *bundle, char key[CC_KEY_BYTES],
@@ -348,6 +355,14 @@ int cc_bundle_read(const char *path, struct cc_bundle *bundle, struct base_error
     char key[CC_KEY_BYTES];
 
     return cc_bundle_open(path, bundle, key, error);
+}
+
+int cc_bundle_read_signed(const char *path, struct cc_bundle *bundle, struct base_error *error)
+{
+    char key[CC_KEY_BYTES];
+
+    return cc_composite_is(path) ? cc_composite_open(path, bundle, key, error)
+                                 : open_whole(path, bundle, key, true, error);
 }
 
 void cc_bundle_release(struct cc_bundle *bundle)

@@ -33,6 +33,9 @@ int cc_bundle_delete(const char *folder);
  */
 int cc_bundle_hold_weights(const char *path, struct cc_bundle *bundle, uint64_t bytes, const char *hash,
                            struct base_error *error);
+/* The same without reading large ones: their hash is taken to be the stated one. */
+int cc_bundle_trust_weights(const char *path, struct cc_bundle *bundle, uint64_t bytes, const char *hash,
+                            struct base_error *error);
 /* A file of a bundle is not what the manifest states. */
 int cc_bundle_refuse_part(const char *path, uint64_t found, uint64_t stated, const char *hash,
                           struct base_error *error);
@@ -48,5 +51,7 @@ void cc_bundle_model(const char *folder, char model[CC_MODEL_NAME_BYTES]);
 int cc_bundle_measure(const struct cc_bundle *bundle, struct cc_report *report, struct base_error *error);
 
 void cc_hex(const uint8_t *bytes, size_t count, char *text);
+/* The reverse, of digits that were checked. */
+void cc_unhex(const char *text, uint8_t *bytes, size_t count);
 
 #endif

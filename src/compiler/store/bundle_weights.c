@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The weights of a bundle on disk. Large ones are hashed as they pass through a small buffer, and are not kept
- * in memory: most readers only copy them to somewhere else.
+ * The weights of a bundle on disk. Large ones are hashed as they pass through a small buffer, and are not
+ * kept in memory: most readers only copy them to somewhere else.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,32 +37,56 @@ static int check_hash(const char *path, const struct cc_bundle *b, uint64_t stat
     return cc_bundle_refuse_part(path, b->weights_bytes, stated, hash, error);
 }
 
-static int hold_file(const char *path, struct cc_bundle *b, uint64_t bytes, struct base_error *error)
+/* Large weights: a descriptor, and their size. */
+static int open_weights(const char *path, struct cc_bundle *b, uint64_t bytes, struct base_error *error)
 {
     uint64_t size = 0;
-    int file = base_file_open(path, bytes, &size, error), status;
+    int file = base_file_open(path, bytes, &size, error);
 
     if (file < 0)
         return file;
-    status = base_signing_hash_file(file, bytes, b->hashes.part[1]);
     b->weights_bytes = (size_t)size;
     b->weights_file = file;
+    return 0;
+}
+
+static int hash_weights(const char *path, struct cc_bundle *b, uint64_t bytes, struct base_error *error)
+{
+    int status;
+
+    if (bytes <= IN_MEMORY_MAX) {
+        status = cc_file_read(path, bytes, &b->weights, &b->weights_bytes, error);
+        if (!status)
+            base_signing_hash(b->weights, b->weights_bytes, b->hashes.part[1]);
+        return status;
+    }
+    status = open_weights(path, b, bytes, error);
+    if (status)
+        return status;
+    status = base_signing_hash_file(b->weights_file, bytes, b->hashes.part[1]);
     return status ? base_fail(error, -status, "%s: cannot be read: %s.", path, strerror(-status)) : 0;
 }
 
 int cc_bundle_hold_weights(const char *path, struct cc_bundle *b, uint64_t bytes, const char *hash,
                            struct base_error *error)
 {
+    int status = hash_weights(path, b, bytes, error);
+
+    return status ? status : check_hash(path, b, bytes, hash, error);
+}
+
+int cc_bundle_trust_weights(const char *path, struct cc_bundle *b, uint64_t bytes, const char *hash,
+                            struct base_error *error)
+{
     int status;
 
-    if (bytes > IN_MEMORY_MAX) {
-        status = hold_file(path, b, bytes, error);
-    } else {
-        status = cc_file_read(path, bytes, &b->weights, &b->weights_bytes, error);
-        if (!status)
-            base_signing_hash(b->weights, b->weights_bytes, b->hashes.part[1]);
-    }
-    return status ? status : check_hash(path, b, bytes, hash, error);
+    if (bytes <= IN_MEMORY_MAX)
+        return cc_bundle_hold_weights(path, b, bytes, hash, error);
+    status = open_weights(path, b, bytes, error);
+    if (status)
+        return status;
+    cc_unhex(hash, b->hashes.part[1], BASE_HASH_BYTES);
+    return check_hash(path, b, bytes, hash, error);
 }
 
 static int read_weights(const struct cc_bundle *b, uint8_t *to)

@@ -20,6 +20,17 @@ void cc_hex(const uint8_t *bytes, size_t count, char *text)
     text[2 * count] = '\0';
 }
 
+static uint8_t digit_of(char c)
+{
+    return (uint8_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+}
+
+void cc_unhex(const char *text, uint8_t *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        bytes[i] = (uint8_t)(digit_of(text[2 * i]) << 4 | digit_of(text[2 * i + 1]));
+}
+
 void cc_hash_text(const void *bytes, size_t size, char text[CC_HASH_DIGITS + 1])
 {
     uint8_t hash[CC_HASH_BYTES];

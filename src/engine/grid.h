@@ -14,7 +14,7 @@
 /* Elements of a source that are brought into rows at a time, when they are not in rows as they lie. */
 #define ENG_GRID_TILE 4096u
 
-/* Axes that all views walk as one are joined. Axis 0 is that of the rows' elements, axis 1 that of the rows. */
+/* Axes that all views walk as one are joined. Axis 0 is that of a row's elements, axis 1 that of rows. */
 struct eng_grid {
     unsigned views, axes;
     uint8_t *base[ENG_GRID_VIEWS];
@@ -37,8 +37,8 @@ struct eng_grid_tiles {
 };
 
 /*
- * views[0] is the destination, which does not overlap itself. False when a view is not plain. Where a view has
- * fewer elements than the destination, its strides are 0.
+ * views[0] is the destination, which does not overlap itself. False when a view is not plain. Where a view
+ * has fewer elements than the destination, its strides are 0.
  */
 bool eng_grid_cut(struct eng_grid *grid, const struct eng_view *const views[], unsigned count);
 size_t eng_grid_pieces(const struct eng_grid *grid);

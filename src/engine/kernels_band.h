@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Part of kernels_body.h, with its conditions: rows of fp16 values as they lie. */
 
-/* A small number of zero bytes, an even one: two stores that overlap where their sizes are not those bytes. */
+/* A small even number of zero bytes, in stores that may overlap. */
 INLINE void zero_tail(uint8_t *to, size_t bytes)
 {
     for (; bytes > 64; to += 32, bytes -= 32)

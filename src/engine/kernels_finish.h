@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Part of kernels_body.h, with its conditions: the end of a neural-engine task. */
 
-/* As eng_finish_enter, which changes no magnitude below 2^15. A number of 2^15 and above times infinity is the infinity of its sign. */
+/*
+ * As eng_finish_enter, which changes no magnitude below 2^15. A number of 2^15 and above times infinity is
+ * the infinity of its sign.
+ */
 INLINE vec finish_enter(vec v, unsigned rules)
 {
     vec magnitude = vec_and(v, 0x7fffffff), zero = vec_set(0), infinity = vec_set(__builtin_inff());

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * All elements of some tensors of equal extents, cut into lines that are distributed over the pieces of a
- * pool's run, for tasks that treat every element alike.
+ * pool's run, for tasks that treat every element alike: for tensors that grid.h does not take.
  */
 #ifndef ENGINE_LINES_H
 #define ENGINE_LINES_H

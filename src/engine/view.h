@@ -68,7 +68,7 @@ struct eng_line {
 #define ENG_LINE_MAX   1024u
 #define ENG_LINE_BYTES (2u * ENG_LINE_MAX)
 
-/* Whether elements are fp16 in host memory, each at its own strides, so that kernels take them as they lie. */
+/* Whether elements are fp16 in host memory at plain strides, so that kernels take them as they lie. */
 bool eng_view_is_plain(const struct eng_view *view);
 /* Whether lines along the axis are packed fp16 in host memory, so that their length has no limit. */
 bool eng_view_is_packed(const struct eng_view *view, enum pr_axis axis);

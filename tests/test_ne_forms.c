@@ -153,6 +153,83 @@ static void folds(void **state)
     run_rounds(40000, ROUNDS(700), choose_fold);
 }
 
+/* Extents and layouts of packed surfaces; padding may be on both sides. */
+static void set_surfaces(struct test_rng *rng, struct pr_task *task, const uint32_t in[3], uint32_t cout)
+{
+    const struct pr_ne *ne = &task->ne;
+    uint32_t w = in[0] + 2 * ne->px, h = in[1] + 2 * ne->py;
+
+    task->unit = PR_UNIT_NE;
+    memcpy(task->src[0].extent, (uint32_t[]){in[0], in[1], 1, in[2], 1}, sizeof(task->src[0].extent));
+    memcpy(task->dst.extent,
+           (uint32_t[]){w < ne->kw ? 1 : (w - ne->kw) / ne->sx + 1,
+                        h < ne->kh ? 1 : (h - ne->kh) / ne->sy + 1, 1, cout, 1},
+           sizeof(task->dst.extent));
+    random_layout(rng, &task->src[0], 0);
+    random_layout(rng, &task->dst, 0);
+    task->dst.zero_tail = test_rng_bool(rng);
+}
+
+/* Windows over one channel: rows from less than a vector to several strips. */
+static void windows(void **state)
+{
+    struct test_rng rng;
+    struct layer l;
+
+    (void)state;
+    for (uint64_t round = 0; round < ROUNDS(300); round++) {
+        struct pr_ne *ne = &l.task.ne;
+        uint32_t channels;
+
+        test_rng_init(&rng, 60000 + round);
+        memset(&l, 0, sizeof(l));
+        ne->mode = pick(&rng, 0, 2) ? PR_NE_MAC : PR_NE_MAX;
+        ne->ones = ne->mode == PR_NE_MAX;
+        ne->pad_lowest = ne->mode == PR_NE_MAX && test_rng_bool(&rng);
+        ne->bias = ne->mode == PR_NE_MAC && test_rng_bool(&rng);
+        ne->unicast = ne->ox = ne->lanes = 1;
+        ne->engines = 16;
+        ne->kw = ne->kh = ne->mode == PR_NE_MAX ? pick(&rng, 2, 3) : 3;
+        ne->sx = ne->sy = ne->mode == PR_NE_MAX ? 2 : pick(&rng, 1, 2);
+        ne->px = pick(&rng, 0, 2);
+        ne->py = pick(&rng, 0, 2);
+        random_finish(&rng, ne);
+        channels = pick(&rng, 1, 5);
+        set_surfaces(&rng, &l.task, (uint32_t[]){pick(&rng, 1, 150), pick(&rng, 1, 12), channels}, channels);
+        layer_open(&l, &rng, (enum palette)pick(&rng, 0, PALETTES - 1));
+        check_layer(&l, round);
+        layer_close(&l);
+    }
+    ways_end();
+}
+
+/* One tap over few pixels: runs of weights of every length, and last channels that fill no vector. */
+static void few_pixels(void **state)
+{
+    struct test_rng rng;
+    struct layer l;
+
+    (void)state;
+    for (uint64_t round = 0; round < ROUNDS(200); round++) {
+        struct pr_ne *ne = &l.task.ne;
+
+        test_rng_init(&rng, 70000 + round);
+        memset(&l, 0, sizeof(l));
+        ne->mode = PR_NE_MAC;
+        ne->ox = ne->kw = ne->kh = ne->sx = ne->sy = 1;
+        ne->lanes = 1u << pick(&rng, 0, 5);
+        ne->engines = 1u << pick(&rng, 0, 4);
+        ne->bias = test_rng_bool(&rng);
+        random_finish(&rng, ne);
+        set_surfaces(&rng, &l.task, (uint32_t[]){pick(&rng, 1, 3), pick(&rng, 1, 2), pick(&rng, 1, 90)},
+                     pick(&rng, 1, 150));
+        layer_open(&l, &rng, (enum palette)pick(&rng, 0, PALETTES - 1));
+        check_layer(&l, round);
+        layer_close(&l);
+    }
+    ways_end();
+}
+
 static void bypasses(void **state)
 {
     struct test_rng rng;
@@ -368,6 +445,8 @@ int main(void)
         cmocka_unit_test(dense),
         cmocka_unit_test(ones),
         cmocka_unit_test(folds),
+        cmocka_unit_test(windows),
+        cmocka_unit_test(few_pixels),
         cmocka_unit_test(bypasses),
         cmocka_unit_test(tables),
         cmocka_unit_test(exact_sums),

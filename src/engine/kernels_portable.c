@@ -410,18 +410,25 @@ INLINE struct lanes lanes_between(int64_t begin, int64_t end)
     return (struct lanes){from, to};
 }
 
+/* Not inlined: a vector at the edge of a row is rare, and the loops that load one are unrolled. */
+TARGET __attribute__((noinline)) static vec vec_from_fp16_edge(const uint8_t *from, size_t begin, size_t end,
+                                                               const struct eng_load *load, vec outside)
+{
+    uint8_t part[2 * LANES] = {0};
+
+    if (begin >= end)
+        return outside;
+    memcpy(part + 2 * begin, from + 2 * begin, 2 * (end - begin));
+    return vec_first(outside, begin, vec_first(vec_from_fp16(part, load), end, outside));
+}
+
 /* Those lanes; the others are `outside`, and their bytes are not read. */
 INLINE vec vec_from_fp16_lanes(const uint8_t *from, struct lanes which, const struct eng_load *load,
                                vec outside)
 {
-    uint8_t part[2 * LANES] = {0};
-
     if (which.begin == 0 && which.end == LANES)
         return vec_from_fp16(from, load);
-    if (which.begin >= which.end)
-        return outside;
-    memcpy(part + 2 * which.begin, from + 2 * which.begin, 2 * (which.end - which.begin));
-    return vec_first(outside, which.begin, vec_first(vec_from_fp16(part, load), which.end, outside));
+    return vec_from_fp16_edge(from, which.begin, which.end, load, outside);
 }
 
 INLINE void vec_to_fp16_part(uint8_t *to, vec v, size_t n, unsigned rules)

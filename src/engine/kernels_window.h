@@ -7,6 +7,12 @@
  * overlap, in a ring of registers: the loop over input rows is unrolled by the ring's period.
  */
 
+/* clang unrolls these loops where it can; where it is told to and cannot, it warns. */
+#if defined(__clang__)
+#define UNROLL_STRIP
+#else
+#define UNROLL_STRIP UNROLL
+#endif
 #define WINDOW_ROWS      3 /* of the largest ring */
 #define WINDOW_LOAD      ENG_RULE_NAN_IS_INFINITY
 #define WINDOW_LOAD_MAC  (ENG_RULE_NAN_IS_INFINITY | ENG_RULE_NO_DENORMALS)
@@ -68,16 +74,16 @@ INLINE void strip_add(const struct strip *s, const uint8_t *row, unsigned turn,
     struct phases p = strip_phases(s, row, 0), next = p;
     vec ceiling = vec_set(s->window->ceiling), tap, largest;
 
-    UNROLL
+    UNROLL_STRIP
     for (unsigned v = 0; v < s->vectors; v++, p = next) {
         if (ahead || v + 1 < s->vectors)
             next = strip_phases(s, row, v + 1);
         largest = p.of[0];
-        UNROLL
+        UNROLL_STRIP
         for (unsigned x = 0; x < s->k; x++) {
             tap = strip_tap(s, &p, &next, x);
             largest = s->max && x ? vec_larger(largest, tap) : largest;
-            UNROLL
+            UNROLL_STRIP
             for (unsigned r = 0; r < ring; r++) {
                 const unsigned ky = (turn + period - r * s->step) % period;
 
@@ -85,7 +91,7 @@ INLINE void strip_add(const struct strip *s, const uint8_t *row, unsigned turn,
                     sum[r][v] = vec_mac(sum[r][v], tap, vec_load(s->window->weight[ky * s->k + x]), ceiling);
             }
         }
-        UNROLL
+        UNROLL_STRIP
         for (unsigned r = 0; r < ring; r++)
             if ((turn + period - r * s->step) % period < s->k && s->max)
                 sum[r][v] = vec_larger(sum[r][v], largest);
@@ -97,9 +103,9 @@ INLINE void strip_add_outside(const struct strip *s, vec sum[WINDOW_ROWS][WINDOW
 {
     const unsigned ring = (s->k + s->step - 1) / s->step;
 
-    UNROLL
+    UNROLL_STRIP
     for (unsigned r = 0; r < ring; r++) {
-        UNROLL
+        UNROLL_STRIP
         for (unsigned v = 0; v < s->vectors; v++)
             sum[r][v] = vec_larger(sum[r][v], vec_set(s->window->outside));
     }
@@ -134,7 +140,7 @@ INLINE void strip_put(const struct strip *s, uint32_t y, const vec sum[WINDOW_VE
     float line[WINDOW_VECTORS * LANES];
     uint32_t left = w->wout - s->x0, n = left < s->vectors * LANES ? left : s->vectors * LANES;
 
-    UNROLL
+    UNROLL_STRIP
     for (unsigned v = 0; v < s->vectors; v++) {
         uint8_t *to = row + 2 * ((size_t)s->x0 + v * LANES);
 
@@ -158,9 +164,9 @@ INLINE void strip_row(const struct strip *s, int64_t at, unsigned turn, vec sum[
     const unsigned ring = (s->k + s->step - 1) / s->step, period = ring * s->step;
     int64_t iy = at - w->py;
 
-    UNROLL
+    UNROLL_STRIP
     for (unsigned r = 0; r < ring; r++) {
-        UNROLL
+        UNROLL_STRIP
         for (unsigned v = 0; v < s->vectors; v++)
             if (turn == r * s->step)
                 sum[r][v] = vec_set(s->max ? -__builtin_inff() : 0);
@@ -169,7 +175,7 @@ INLINE void strip_row(const struct strip *s, int64_t at, unsigned turn, vec sum[
         strip_add(s, w->in + (size_t)iy * w->in_row, turn, sum);
     else if (s->max)
         strip_add_outside(s, sum);
-    UNROLL
+    UNROLL_STRIP
     for (unsigned r = 0; r < ring; r++)
         if ((turn + period - r * s->step) % period == s->k - 1 && at >= s->k - 1)
             strip_put(s, (uint32_t)(at - (s->k - 1)) / s->step, sum[r]);
@@ -184,7 +190,7 @@ INLINE struct strip strip_begin(const struct eng_window *w, uint32_t x0, unsigne
 
     s.plain = f->post_scale == 1 && f->acc_bias == 0;
     s.floor = f->relu ? 0 : -__builtin_inff();
-    UNROLL
+    UNROLL_STRIP
     for (unsigned v = 0; v < (vectors + 1) * step; v++)
         s.in[v] = lanes_between(-column - (int64_t)v * LANES, (int64_t)w->win - column - (int64_t)v * LANES);
     return s;
@@ -198,14 +204,14 @@ INLINE void strip_of(const struct eng_window *w, uint32_t x0, unsigned k, unsign
     int64_t rows = (int64_t)(w->hout - 1) * step + k;
     vec sum[WINDOW_ROWS][WINDOW_VECTORS];
 
-    UNROLL
+    UNROLL_STRIP
     for (unsigned r = 0; r < WINDOW_ROWS; r++) {
-        UNROLL
+        UNROLL_STRIP
         for (unsigned v = 0; v < vectors; v++)
             sum[r][v] = vec_set(0);
     }
     for (int64_t at = 0; at < rows; at += period) {
-        UNROLL
+        UNROLL_STRIP
         for (unsigned turn = 0; turn < period; turn++)
             if (at + turn < rows)
                 strip_row(&s, at + turn, turn, sum);

@@ -138,18 +138,74 @@ INLINE void store_tile_row(const struct eng_tile_end *end, uint8_t *to, const ui
     const size_t copied = tail && bytes + tail >= 2 * slots ? 2 * slots : bytes, rest = bytes + tail - copied;
 
     for (uint32_t c = 0; c < end->channels; c++, to += next, from += 2 * TILE_ROW) {
-        if (copied == 2 * TILE_ROW) {
-            __builtin_memcpy(to, from, 16);
-            __builtin_memcpy(to + 16, from + 16, 16);
-        } else if (copied > 16) {
+        if (copied > 16) {
             __builtin_memcpy(to, from, 16);
             copy_some(to + 16, from + 16, copied - 16);
         } else {
             copy_some(to, from, copied);
         }
-        if (rest)
+        if (rest == 32)
+            __builtin_memset(to + copied, 0, 32);
+        else if (rest)
             zero_tail(to + copied, rest);
     }
+}
+
+#if LANES >= 8
+/*
+ * 16 by 16 values. Registers that are half of the eight apart are interleaved three times, which transposes
+ * 8 by 8 values in each 128-bit lane.
+ */
+INLINE void transpose_sixteen(const uint8_t *from, size_t from_row, uint8_t *to, size_t to_row)
+{
+    __m256i a[16], b[16];
+
+    /* a[i] has columns 0 to 7 of row i, and of row i + 8 in its upper lane; a[i + 8] has the other columns. */
+    UNROLL
+    for (unsigned i = 0; i < 8; i++) {
+        __m256i low = _mm256_loadu_si256((const void *)(from + i * from_row));
+        __m256i high = _mm256_loadu_si256((const void *)(from + (i + 8) * from_row));
+
+        a[i] = _mm256_permute2x128_si256(low, high, 0x20);
+        a[i + 8] = _mm256_permute2x128_si256(low, high, 0x31);
+    }
+    UNROLL
+    for (unsigned h = 0; h < 16; h += 8) {
+        UNROLL
+        for (unsigned i = 0; i < 4; i++) {
+            b[h + 2 * i] = _mm256_unpacklo_epi16(a[h + i], a[h + i + 4]);
+            b[h + 2 * i + 1] = _mm256_unpackhi_epi16(a[h + i], a[h + i + 4]);
+        }
+        UNROLL
+        for (unsigned i = 0; i < 4; i++) {
+            a[h + 2 * i] = _mm256_unpacklo_epi16(b[h + i], b[h + i + 4]);
+            a[h + 2 * i + 1] = _mm256_unpackhi_epi16(b[h + i], b[h + i + 4]);
+        }
+        UNROLL
+        for (unsigned i = 0; i < 4; i++) {
+            b[h + 2 * i] = _mm256_unpacklo_epi16(a[h + i], a[h + i + 4]);
+            b[h + 2 * i + 1] = _mm256_unpackhi_epi16(a[h + i], a[h + i + 4]);
+        }
+    }
+    UNROLL
+    for (unsigned i = 0; i < 16; i++)
+        _mm256_storeu_si256((void *)(to + i * to_row), b[i]);
+}
+#endif
+
+/* The first `channels` channels, rounded up to 8, and `pixels` pixels. */
+INLINE void transpose_tile(uint8_t line[TILE_ROW][2 * TILE_CHANNELS],
+                           uint8_t out[TILE_CHANNELS][2 * TILE_ROW], uint32_t channels, uint32_t pixels)
+{
+    uint32_t c = 0;
+
+#if LANES >= 8
+    for (; c + 8 < channels; c += 16)
+        transpose_sixteen(&line[0][2 * c], 2 * TILE_CHANNELS, out[c], 2 * TILE_ROW);
+#endif
+    for (; c < channels; c += 8)
+        for (uint32_t p = 0; p < pixels; p += 8)
+            transpose_block(&line[p][2 * c], 2 * TILE_CHANNELS, &out[c][2 * p], 2 * TILE_ROW);
 }
 
 /* Columns are packed: the tile is transposed first. Two rows begin at pixels 0 and 8. */
@@ -168,9 +224,7 @@ INLINE void tile_to_columns(const struct eng_tile_end *end, struct tile_form for
         for (uint32_t x = end->columns; x < slots; x++)
             __builtin_memset(line[row * slots + x], 0, sizeof(line[0]));
     }
-    for (uint32_t c = 0; c < end->channels; c += 8)
-        for (uint32_t p = 0; p < end->rows * slots; p += 8)
-            transpose_block(&line[p][2 * c], sizeof(line[0]), &out[c][2 * p], sizeof(out[0]));
+    transpose_tile(line, out, end->channels, end->rows * slots);
     for (uint32_t row = 0; row < end->rows; row++)
         store_tile_row(end, end->to + row * end->row, &out[0][2 * row * slots], slots);
 }

@@ -45,6 +45,27 @@ static void copy(const struct eng_panel *p, const struct rows *r, uint32_t colum
     }
 }
 
+/* Those of one input channel, kernel row and phase at a time, as eng_weights_row has them. */
+static void take_phases(const struct eng_panel *p, struct rows *r, uint32_t column, uint32_t run,
+                        take_rows *take)
+{
+    const struct pr_ne *n = &p->ne->task->ne;
+    size_t columns = (n->kw - 1) / n->sx + 1, rows = (n->kh - 1) / n->sy + 1, row = 0;
+    size_t phase = rows * columns * r->stride; /* bytes */
+    const uint8_t *channel = r->from + (size_t)p->cin * n->sx * n->sy * phase;
+
+    r->step = n->sx;
+    for (uint32_t c = 0; c < p->channels; c++, channel += (size_t)n->sx * n->sy * phase)
+        for (uint32_t ky = 0; ky < n->kh; ky++, row++) {
+            r->from = channel + ky % n->sy * n->sx * phase + ky / n->sy * columns * r->stride;
+            for (uint32_t x = 0; x < n->sx && x < n->kw; x++, r->from += phase) {
+                r->first = row * n->kw + x;
+                r->count = (n->kw - 1 - x) / n->sx + 1;
+                take(p, r, column, run);
+            }
+        }
+}
+
 /*
  * A run's rows. In a kernel with steps they are in the streams by phase of the step, so those of one kernel
  * row and phase are a piece; a kernel of one tap has one row of use per input channel.
@@ -71,14 +92,7 @@ static uint32_t take_run(const struct eng_panel *p, uint32_t column, take_rows *
         take(p, &r, column, run);
         return run;
     }
-    r.step = n->sx;
-    for (uint64_t row = 0; row < (uint64_t)channels * n->kh; row++)
-        for (uint32_t x = 0; x < n->sx && x < n->kw; x++) {
-            r.first = row * n->kw + x;
-            r.count = (n->kw - 1 - x) / n->sx + 1;
-            r.from = first + eng_weights_row(p->ne->task, cin * taps + r.first) * r.stride;
-            take(p, &r, column, run);
-        }
+    take_phases(p, &r, column, run, take);
     return run;
 }
 

@@ -22,7 +22,7 @@ enum {
     INPUT_FLOATS = 1 << 17, /* of a chunk */
     SUMS_MAX = 1 << 16,     /* of a block with several chunks */
     PANEL_TAPS = 768,       /* of a step */
-    PIECE_WORK = 2 << 20,   /* products that are worth another thread */
+    PIECE_WORK = 1 << 19,   /* products that are worth another thread */
     TILE_CHANNELS_MAX = 32, /* of any instruction set */
 };
 

@@ -102,6 +102,16 @@ struct eng_mac {
     float ceiling;      /* kernels that do not scale: a partial sum that reaches it becomes infinite */
 };
 
+/* Rows of sums and where they go. Distances are in floats and in bytes. */
+struct eng_rows {
+    const float *acc;
+    size_t acc_row;
+    uint8_t *to;
+    size_t to_row;
+    size_t rows, n;
+    size_t tail; /* bytes of zeros after each row, an even number */
+};
+
 /*
  * A tile: neighbouring outputs of some vectors of channels. The sums are one chain each, as above. Weights
  * are in a panel of fp32: [tap][channel]; the tile's first pixel finds its input for a tap at `in` + offset.
@@ -277,6 +287,7 @@ struct eng_kernels {
                       const struct eng_pe_constants *constants);
     void (*finish)(const float *acc, const float *bias, uint8_t *y, size_t n,
                    const struct eng_finish *finish);
+    void (*finish_rows)(const struct eng_rows *rows, const struct eng_finish *finish);
     /*
      * `vectors` vectors of columns of `group` output channels; the panel has exactly that many, a power of
      * two.

@@ -25,7 +25,7 @@ struct acc_device;
 typedef void (*acc_report_fn)(void *context, const char *text);
 
 struct acc_device_config {
-    const struct ane_machine_config *machine; /* chip, numerics, winograd, lenient, threads, trace; firmware is 0 */
+    const struct ane_machine_config *machine; /* as for ane_machine_create; `firmware` is 0 */
     acc_report_fn report;                     /* NULL: none */
     void *report_context;
 };

@@ -178,7 +178,7 @@ static int read_all(int file, const char *path, size_t size, uint8_t **bytes, st
 
 int base_file_read(const char *path, size_t most, uint8_t **bytes, size_t *size, struct base_error *error)
 {
-    uint64_t found;
+    uint64_t found = 0;
     int file, status;
 
     *bytes = NULL;

@@ -109,7 +109,7 @@ static IOReturn expand_whole(struct drv *d, const struct drv_image *bundle, stru
 static IOReturn read_procedure(struct drv *d, struct reading *r, uint32_t i,
                                const struct drv_program *program)
 {
-    struct drv_image found;
+    struct drv_image found = {0};
     IOReturn result = find_procedure(d, r, i, &found);
 
     if (result)
@@ -204,7 +204,7 @@ IOReturn drv_payload_load(struct drv_client *client, const struct drv_payload *p
 
     if (!result)
         result = drv_signature_check(client, &payload->args, &copied, has_signature ? &signature : NULL);
-    if (!result)
+    if (reading && !result)
         result = read_copy(d, reading, program);
     if (result)
         drv_image_drop(d, program);

@@ -309,7 +309,9 @@ INLINE vec with_rules(vec v, unsigned rules)
     return v;
 }
 
-/* The exponent's bits of fp16. The compiler does not see the constant, which it would make again and again. */
+/*
+ * The exponent's bits of fp16. The compiler does not see the constant, which it would make again and again.
+ */
 INLINE __m256i exponents(void)
 {
     __m256i bits = _mm256_set1_epi16(0x7c00);

@@ -130,7 +130,8 @@ INLINE void copy_some(uint8_t *to, const uint8_t *from, size_t bytes)
 
 /*
  * One row of each channel, and zeros after it; `slots` pixels in `from` belong to it, and those after the
- * row's are zeros where zeros follow. Pixels were stored by 8, and are loaded again soonest by parts of these.
+ * row's are zeros where zeros follow. Pixels were stored by 8, and are loaded again soonest by parts of
+ * these.
  */
 INLINE void store_tile_row(const struct eng_tile_end *end, uint8_t *to, const uint8_t *from, size_t slots)
 {
@@ -160,7 +161,10 @@ INLINE void transpose_sixteen(const uint8_t *from, size_t from_row, uint8_t *to,
 {
     __m256i a[16], b[16];
 
-    /* a[i] has columns 0 to 7 of row i, and of row i + 8 in its upper lane; a[i + 8] has the other columns. */
+    /*
+     * a[i] has columns 0 to 7 of row i, and of row i + 8 in its upper lane; a[i + 8] has the other
+     * columns.
+     */
     UNROLL
     for (unsigned i = 0; i < 8; i++) {
         __m256i low = _mm256_loadu_si256((const void *)(from + i * from_row));

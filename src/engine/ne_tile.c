@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The neural engines: multiply-accumulate tasks in tiles, each some pixels of some vectors of output channels.
+ * The neural engines: multiply-accumulate tasks in tiles, each some pixels of some vectors of output
+ * channels.
  *
  * A tile's sums are in registers from the first tap of a step to the last. Input is converted to fp32 once
  * for a block, weights once for a block and group of channels. Where one step has all input channels, a
@@ -379,7 +380,7 @@ int eng_ne_tiles(const struct eng_ne *ne)
                                                               sizeof(*m.memory));
     if (!m.offset)
         return -ENOMEM;
-    m.memory = (float *)((uint8_t *)m.offset + offsets);
+    m.memory = (void *)((uint8_t *)m.offset + offsets);
     fill_offsets(&m);
     eng_pool_run(ne->pool, (size_t)m.blocks[0] * m.blocks[1] * m.blocks[2], tile_piece, &m);
     return 0;

@@ -3,11 +3,11 @@
  * A small pool of workers. Every piece is taken exactly once, from one counter; a run ends only when no
  * worker is inside it.
  *
- * A worker that is awake looks for a run by reading `gate` and joins by one atomic operation on it, so handing
- * over work costs a cache line, not a system call. It looks for SPIN_NS after its last run and then sleeps on
- * `calls`. The caller works alone until that has taken as long as waking the workers takes, and wakes them
- * then: it never loses more than that time, and work that is shorter wakes none. Workers that were of use the
- * last time are woken at once by the next run.
+ * A worker that is awake looks for a run by reading `gate` and joins by one atomic operation on it, so
+ * handing over work costs a cache line, not a system call. It looks for SPIN_NS after its last run and then
+ * sleeps on `calls`. The caller works alone until that has taken as long as waking the workers takes, and
+ * wakes them then: it never loses more than that time, and work that is shorter wakes none. Workers that
+ * were of use the last time are woken at once by the next run.
  */
 #include "engine/pool.h"
 
@@ -262,7 +262,9 @@ static bool lacks_workers(struct eng_pool *pool)
     return atomic_load(&pool->sleepers) || (pool->started < pool->threads - 1 && !pool->refused);
 }
 
-/* What workers were good for the last time says how soon they are woken; not again before they could sleep. */
+/*
+ * What workers were good for the last time says how soon they are woken; not again before they could sleep.
+ */
 static bool is_due(const struct eng_pool *pool, uint64_t time, uint64_t alone)
 {
     if (atomic_load_explicit(&eager, memory_order_relaxed))

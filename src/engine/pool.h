@@ -28,9 +28,9 @@ unsigned eng_pool_workers(const struct eng_pool *pool);
 
 /*
  * Runs fn for every piece in [0, count) and returns when all are done. One run at a time per pool, from any
- * thread. Without a second thread, or with one piece, it is a plain loop: no lock, no system call. Workers look
- * for the next run for a bounded time before they sleep; none is woken for runs that are over sooner than it
- * would come.
+ * thread. Without a second thread, or with one piece, it is a plain loop: no lock, no system call. Workers
+ * look for the next run for a bounded time before they sleep; none is woken for runs that are over sooner
+ * than it would come.
  */
 void eng_pool_run(struct eng_pool *pool, size_t count, eng_pool_fn *fn, void *context);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The host's primitives for lock.c, which waits in no other way: the test of lock.c links functions of its
- * own instead and explores schedules with them. A sleeping thread has a futex word of its own; the word is set
- * before the wake-up, so none is lost.
+ * own instead and explores schedules with them. A sleeping thread has a futex word of its own; the word is
+ * set before the wake-up, so none is lost.
  *
  * To put a thread to sleep and wake it takes longer than most turns inside a machine. So a thread that waits
- * looks for a while first, and gives its processor away at each look; how many look at once in the process is
- * bounded, so that they take no processor from those that have work.
+ * looks for a while first, and gives its processor away at each look; how many look at once in the process
+ * is bounded, so that they take no processor from those that have work.
  */
 #include "machine/host.h"
 
@@ -214,8 +214,9 @@ static void hand_over(struct mach_host_mutex *mutex)
 
 /*
  * Threads that are on their way in get in before the next event, if they can run at all: their processor may
- * be taken by others, so this one first yields and then sleeps. Giving up early would cost the same time again
- * at every event until they have run. All are woken at once: one after the other, each would take as long.
+ * be taken by others, so this one first yields and then sleeps. Giving up early would cost the same time
+ * again at every event until they have run. All are woken at once: one after the other, each would take as
+ * long.
  */
 static void await_all(struct mach_host_mutex *mutex, unsigned all)
 {

@@ -32,14 +32,17 @@ void mach_host_mutex_unlock(struct mach_host_mutex *mutex);
 void mach_host_count_add(atomic_uint *count, int change);
 unsigned mach_host_count(atomic_uint *count);
 /*
- * Releases the mutex so that the threads that wait for it, as many as `inbound` counts, can take it, and takes
- * it again when they have. Bounded: a thread that does not get to run is not waited for. With `brief` only
- * those that are awake and at the mutex are, because to wait for others would take longer than what is done
- * between two such calls.
+ * Releases the mutex so that the threads that wait for it, as many as `inbound` counts, can take it, and
+ * takes it again when they have. Bounded: a thread that does not get to run is not waited for. With `brief`
+ * only those that are awake and at the mutex are, because to wait for others would take longer than what is
+ * done between two such calls.
  */
 void mach_host_give_way(struct mach_host_mutex *mutex, atomic_uint *inbound, bool brief);
 
-/* Waits, awake for a short while and then asleep, until the word is 1, or until `until` on mach_host_now's clock: false then. */
+/*
+ * Waits, awake for a short while and then asleep, until the word is 1, or until `until` on mach_host_now's
+ * clock: false then.
+ */
 bool mach_host_sleep(atomic_uint *word, uint64_t until);
 /* Sets the word to 1 and wakes the thread that sleeps on it. The word may be gone as soon as it is set. */
 void mach_host_wake(atomic_uint *word);

@@ -243,9 +243,9 @@ static void remove_receiver(struct port *row, const struct receiver *receiver)
 }
 
 /*
- * One wait, with the tables locked before and after: 0 when it is worth looking again, -ETIMEDOUT, -EPERM. In
- * virtual time only for a machine whose clock is closed. The machine is held until the tables are locked again:
- * a receiver that has waited in it finds it there, also when it is ending.
+ * One wait, with the tables locked before and after: 0 when it is worth looking again, -ETIMEDOUT, -EPERM.
+ * In virtual time only for a machine whose clock is closed. The machine is held until the tables are locked
+ * again: a receiver that has waited in it finds it there, also when it is ending.
  */
 static int wait_once(struct port *row, struct ane_machine *held, struct mach_deadline *wall,
                      struct mach_deadline *closed)

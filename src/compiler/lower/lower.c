@@ -237,7 +237,11 @@ static int run(struct cc_lowering *l)
         status = lower_ops(l);
     if (!status && !(l->flags & CC_LOWER_DRAM))
         status = cc_pass_resident(l);
-    return status ? status : cc_pass_plan(l);
+    if (!status)
+        status = cc_pass_plan(l);
+    if (!status && (l->flags & CC_LOWER_REPORT))
+        status = note_outcomes(l);
+    return status;
 }
 
 int cc_lower(const struct cc_graph *graph, unsigned flags, struct cc_program **program,
@@ -255,8 +259,6 @@ int cc_lower(const struct cc_graph *graph, unsigned flags, struct cc_program **p
         status = cc_no_memory(&l);
     else
         status = run(&l);
-    if (!status && (flags & CC_LOWER_REPORT))
-        status = note_outcomes(&l);
     for (uint32_t i = 0; l.tensor && i < graph->values; i++)
         base_free(l.tensor[i].owned);
     base_free(l.tensor);

@@ -33,6 +33,13 @@ struct eng_pe_constants {
     unsigned store; /* rules */
 };
 
+/*
+ * For the sets that are compiled from the same loops as the portable one: sanitizers watch that one alone,
+ * because such files take minutes to compile with them.
+ */
+#define ENG_UNSANITIZED \
+    __attribute__((no_sanitize("address"), no_sanitize("undefined"), no_sanitize("thread")))
+
 /* Maximum number of lines from which a planar-engine task computes a result. */
 #define ENG_PE_LINES 3u
 

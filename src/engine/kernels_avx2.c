@@ -11,7 +11,7 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#define TARGET         __attribute__((target("avx2,fma,f16c")))
+#define TARGET         __attribute__((target("avx2,fma,f16c"))) ENG_UNSANITIZED
 #define INLINE         static inline __attribute__((always_inline)) TARGET
 #define KERNELS        eng_kernels_avx2
 #define LANES          8

@@ -11,7 +11,7 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#define TARGET         __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
+#define TARGET         __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c"))) ENG_UNSANITIZED
 #define INLINE         static inline __attribute__((always_inline)) TARGET
 #define KERNELS        eng_kernels_avx512
 #define LANES          16

@@ -120,8 +120,8 @@ static void plan_memory(struct eng_tile_plan *m)
     m->blocks[2] = eng_ne_blocks(m->cout, m->channels);
     m->acc_floats = pr_round_up(m->acc_floats, 16);
     m->in_floats = pr_round_up(m->chunk * m->in_channel + m->mac.kernels->lanes, 16);
-    m->line_floats =
-        n->sx > 1 ? pr_round_up((m->columns - 1) * n->sx + n->kw + m->mac.kernels->lanes, 16) : 0;
+    m->line_row = n->sx > 1 ? pr_round_up((m->columns - 1) * n->sx + n->kw + 8, 16) : 0;
+    m->line_floats = ENG_TILE_LINES * m->line_row;
     m->panel_floats = m->step * taps_of(m) * m->group;
     m->bias_floats = pr_round_up(m->channels, 16);
     m->worker_floats = m->acc_floats + m->in_floats + m->line_floats + m->panel_floats + m->bias_floats +

@@ -286,7 +286,7 @@ static inline int layer_run(struct layer *l, struct eng_compute *compute)
 {
     struct eng_weights weights = {.values = l->weight, .bias = l->bias};
 
-    if (l->weight && !pr_kernel_is_plain(&l->task))
+    if (l->weight && (l->table || !pr_kernel_is_plain(&l->task)))
         return eng_ne_compute(compute, &l->task, &l->operands, &weights, l->table);
     if (l->table)
         return eng_ne_compute(compute, &l->task, &l->operands, NULL, l->table);

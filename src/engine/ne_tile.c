@@ -24,6 +24,7 @@ enum {
     PANEL_TAPS = 768,       /* of a step */
     PIECE_WORK = 1 << 19,   /* products that are worth another thread */
     TILE_CHANNELS_MAX = 32, /* of any instruction set */
+    CACHE_LINE = 64,        /* bytes */
     TILE_BYTES = 32,        /* of a row of a tile and the zeros that fill it up, as finish_tile has it */
 };
 
@@ -197,6 +198,7 @@ struct step {
     bool careful;                 /* a weight is not finite, and taps may be on the padding */
     uint32_t x, y, columns, rows; /* the tile, in the block */
     float *acc;
+    uint8_t *row; /* destination of the group's first channel, for a row of several tiles */
 };
 
 /*
@@ -302,13 +304,31 @@ static void stage_tile(const struct step *s)
     s->m->mac.kernels->finish_tile(&end, &s->m->mac.finish);
 }
 
-static void store_row(const struct step *s)
+static uint8_t *row_target(const struct step *s)
 {
-    const struct eng_view *dst = &s->m->ne->operands.dst;
     struct eng_line line = {.index = {s->b->x0, s->b->y0 + s->y, 0, s->b->c0 + s->channel, 0},
                             .axis = PR_AXIS_W,
                             .n = s->b->columns};
-    uint8_t *to = eng_view_line_target(dst, &line, NULL);
+
+    return eng_view_line_target(&s->m->ne->operands.dst, &line, NULL);
+}
+
+/* The cache lines of the destination arrive while sums are made: each with the first tile that reaches it. */
+static void prefetch_tile(const struct step *s)
+{
+    size_t begin = 2 * (size_t)s->x, last = begin + 2 * (size_t)s->columns - 1;
+    const uint8_t *at = s->row + last;
+
+    if (begin && (begin - 1) / CACHE_LINE == last / CACHE_LINE)
+        return;
+    for (uint32_t c = 0; c < s->count; c++, at += s->m->ne->operands.dst.stride[PR_AXIS_C])
+        __builtin_prefetch(at, 1);
+}
+
+static void store_row(const struct step *s)
+{
+    const struct eng_view *dst = &s->m->ne->operands.dst;
+    uint8_t *to = s->row;
     const uint8_t *from = s->b->stage;
     size_t bytes = 2 * (size_t)s->b->columns;
     size_t tail = s->b->x0 + s->b->columns == s->m->wout ? dst->tail - dst->tail_begin : 0;
@@ -355,8 +375,12 @@ static void step_run(struct step *s)
         rows = m->flat ? most / columns : 2;
     for (s->y = 0; s->y < s->b->rows; s->y += s->rows) {
         s->rows = eng_least(rows, s->b->rows - s->y);
+        if (s->end && staged)
+            s->row = row_target(s);
         for (s->x = 0; s->x < s->b->columns; s->x += s->columns) {
             s->columns = eng_least(columns, s->b->columns - s->x);
+            if (s->end && staged)
+                prefetch_tile(s);
             mac(s);
             if (s->end && staged)
                 stage_tile(s);

@@ -275,23 +275,42 @@ static void random_table(struct test_rng *rng, uint16_t halfs[PR_TABLE_VALUES], 
     assert_true(eng_table_read(table, halfs, NULL));
 }
 
+/* x, but at least `low` and at most 6, with all knots at 0: ReLU6, and clips that do not begin at 0. */
+static void clamp_table(uint16_t low, uint16_t halfs[PR_TABLE_VALUES], struct eng_table *table)
+{
+    memset(halfs, 0, PR_TABLE_BYTES);
+    halfs[PR_AT_LOW] = halfs[PR_AT_BELOW] = low;
+    halfs[PR_AT_HIGH] = halfs[PR_AT_ABOVE] = 0x4600;
+    halfs[PR_AT_LOW_SLOPE] = halfs[PR_AT_HIGH_SLOPE] = ONE;
+    halfs[PR_AT_SHIFT] = 0x40;
+    halfs[PR_AT_CODE] = 1;
+    assert_true(eng_table_read(table, halfs, NULL));
+    assert_int_equal(table->clamp, !(low & 0x8000));
+}
+
 static void tables(void **state)
 {
+    static const uint16_t low[] = {0, 0, 0x3c00, 0xbc00};
     uint16_t halfs[PR_TABLE_VALUES];
     struct eng_table table;
     struct test_rng rng;
     struct layer l;
 
     (void)state;
-    for (uint64_t round = 0; round < ROUNDS(200); round++) {
+    for (uint64_t round = 0; round < ROUNDS(400); round++) {
         test_rng_init(&rng, 60000 + round);
         memset(&l, 0, sizeof(l));
-        if (round & 1)
+        if (round & 2)
+            choose_dense(&rng, &l.task.ne);
+        else if (round & 1)
             choose_unicast(&rng, &l.task.ne);
         else
             choose_fold(&rng, &l.task.ne);
-        random_task(&rng, &l.task, 40, pick(&rng, 1, 9));
-        random_table(&rng, halfs, &table);
+        random_task(&rng, &l.task, 40, pick(&rng, 1, round & 8 ? 40 : 9));
+        if (round & 4)
+            clamp_table(low[pick(&rng, 0, 3)], halfs, &table);
+        else
+            random_table(&rng, halfs, &table);
         l.table = &table;
         l.task.ne.table = true;
         l.task.ne.relu = false;

@@ -149,7 +149,7 @@ INLINE vec vec_min(vec a, vec b)
     return _mm256_blendv_ps(_mm256_min_ps(a, b), a, _mm256_cmp_ps(b, b, _CMP_UNORD_Q));
 }
 
-/* To the range, for numbers; a NaN gives either end. */
+/* To the range: a NaN gives the low end, and where that is 0, so does -0. */
 INLINE vec vec_clamp(vec v, vec low, vec high)
 {
     return _mm256_min_ps(_mm256_max_ps(v, low), high);

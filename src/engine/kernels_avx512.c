@@ -143,7 +143,7 @@ INLINE vec vec_min(vec a, vec b)
     return _mm512_mask_mov_ps(_mm512_min_ps(a, b), _mm512_cmp_ps_mask(b, b, _CMP_UNORD_Q), a);
 }
 
-/* To the range, for numbers; a NaN gives either end. */
+/* To the range: a NaN gives the low end, and where that is 0, so does -0. */
 INLINE vec vec_clamp(vec v, vec low, vec high)
 {
     return _mm512_min_ps(_mm512_max_ps(v, low), high);

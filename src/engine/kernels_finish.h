@@ -16,9 +16,22 @@ INLINE vec finish_enter(vec v, unsigned rules)
     return v;
 }
 
+/* A NaN enters as 0, which is at most `low`; what enters as infinite is beyond the ends as it is. */
+INLINE bool is_clamp(const struct eng_finish *f)
+{
+    return f->table->clamp && f->enter & ENG_RULE_NAN_IS_ZERO;
+}
+
+INLINE vec finish_by_clamp(vec v, const struct eng_table *t)
+{
+    return vec_clamp(v, vec_set(t->low), vec_set(t->high));
+}
+
 /* `kind` may be a constant where this is inlined. */
 INLINE vec finish_by_table(vec v, enum pr_activation_kind kind, const struct eng_finish *f)
 {
+    if (is_clamp(f))
+        return finish_by_clamp(v, f->table);
     if (vec_all_between(v, vec_set(-ENG_CEILING), vec_set(ENG_CEILING)))
         return table_element(f->table, kind, TABLE_NUMBER, v);
     return table_element(f->table, kind, TABLE_ANY, finish_enter(v, f->enter));

@@ -140,7 +140,7 @@ INLINE vec vec_min(vec a, vec b)
     return vbslq_f32(vorrq_u32(vcltq_f32(a, b), vmvnq_u32(vceqq_f32(b, b))), a, b);
 }
 
-/* To the range, for numbers; a NaN gives either end. */
+/* To the range: a NaN gives the low end, and where that is 0, so does -0. */
 INLINE vec vec_clamp(vec v, vec low, vec high)
 {
     return vminnmq_f32(vmaxnmq_f32(v, low), high);

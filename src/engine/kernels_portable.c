@@ -171,10 +171,10 @@ INLINE vec vec_min(vec a, vec b)
     return vec_choose((a < b) | (b != b), a, b);
 }
 
-/* To the range, for numbers; a NaN gives either end. */
+/* To the range: a NaN gives the low end, and where that is 0, so does -0. */
 INLINE vec vec_clamp(vec v, vec low, vec high)
 {
-    return vec_min(vec_max(low, v), high);
+    return vec_min(vec_max(v, low), high);
 }
 
 /* As vec_max for two numbers. */

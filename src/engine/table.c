@@ -40,6 +40,24 @@ bool eng_table_read(struct eng_table *table, const uint16_t values[PR_TABLE_VALU
     return true;
 }
 
+/*
+ * Both tails are x itself, from 0 to the upper clamp. The knots are so near 0 that their values, which are
+ * 0, are what x is as fp16.
+ */
+static bool is_clamp(const struct eng_table *table)
+{
+    const float near = 0x1p-26f; /* half the smallest fp16 number rounds to 0 */
+
+    for (unsigned i = 0; i < ENG_TABLE_KNOTS; i++)
+        if (table->knot[i] != 0)
+            return false;
+    return table->kind == PR_ACTIVATION_PLAIN && !table->odd && table->low == 0 && table->below == 0 &&
+           table->high == table->above && table->high > near && table->high < ENG_CEILING &&
+           table->first > -near && table->first <= 0 && table->last >= 0 && table->last < near &&
+           table->low_slope == 1 && table->low_intercept == 0 && table->high_slope == 1 &&
+           table->high_intercept == 0;
+}
+
 void eng_table_derive(struct eng_table *table)
 {
     float last = ENG_TABLE_KNOTS - 1, before = nextafterf(table->first, -INFINITY);
@@ -50,6 +68,7 @@ void eng_table_derive(struct eng_table *table)
     table->last = table->first + last / table->scale;
     table->inner_low = table->low > before ? table->low : before;
     table->inner_high = table->high < table->last ? table->high : table->last;
+    table->clamps = is_clamp(table);
 }
 
 /*

@@ -28,6 +28,7 @@ struct eng_table {
     float step[ENG_TABLE_KNOTS]; /* from each knot to the next; the last one has itself as the next */
     float place, last;           /* the first knot's x times scale, and the last knot's x */
     float inner_low, inner_high; /* between these, without them, a plain table has neither tail nor clamp */
+    bool clamps; /* as fp16, the results are those of a clamp from 0 to `high`, which is below 2^15 */
 };
 
 /* False with a problem when the table's code or exponent is not supported. */

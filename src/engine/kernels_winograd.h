@@ -176,13 +176,14 @@ INLINE void winograd_channel(const struct eng_winograd_input *in, const uint8_t 
                              struct winograd_rows *rows, float *to, bool relu)
 {
     const float *line[4] = {0};
+    size_t left = (size_t)in->rows * in->columns;
 
     for (uint32_t row = 0; row < 2; row++)
         if (winograd_is_inside(in, row))
             winograd_convert(in, fp16, rows, row, relu);
     for (uint32_t row = 0; row < 2; row++)
         line[2 + row] = winograd_next_row(in, fp16, rows, row, relu);
-    for (uint32_t y = 0; y < in->rows; y++, to += in->columns) {
+    for (uint32_t y = 0; y < in->rows; y++, to += in->columns, left -= in->columns) {
         size_t t = 0, columns = in->columns;
 
         line[0] = line[2];
@@ -191,9 +192,9 @@ INLINE void winograd_channel(const struct eng_winograd_input *in, const uint8_t 
         line[3] = winograd_next_row(in, fp16, rows, 2 * y + 3, relu);
         for (; t + LANES <= columns; t += LANES)
             winograd_tiles(line, t, LANES, to, in->plane);
-        /* The next row overwrites what a vector has too many. */
+        /* Later rows overwrite what a vector has too many. Another channel's tiles may be another thread's. */
         if (t < columns)
-            winograd_tiles(line, t, y + 1 < in->rows ? LANES : columns - t, to, in->plane);
+            winograd_tiles(line, t, t + LANES <= left ? LANES : columns - t, to, in->plane);
     }
 }
 

@@ -5,6 +5,7 @@
  */
 #include "ne_layer.h"
 
+#include "engine/kernels.h"
 #include "program/kernel.h"
 
 /* Magnitudes that the bound of an output is made of. */
@@ -423,6 +424,39 @@ static int open_pool(void **state)
     return eng_pool_create(3, &three_threads);
 }
 
+/* Channels are transformed by several threads at a time: none writes among the tiles of another. */
+static void input_stays_in_its_channel(void **state)
+{
+    enum { COLUMNS = 3, ROWS = 2, TILES = COLUMNS * ROWS, SIDE = 2 * COLUMNS + 2, PLANE = TILES + 32 };
+    static const uint8_t fp16[SIDE * SIDE * 2];
+    static float to[16 * PLANE];
+    struct way way;
+
+    (void)state;
+    for (unsigned number = 1; way_get(number, &way); number += 2) {
+        struct eng_winograd_input in = {
+            .fp16 = fp16,
+            .stride = (size_t)SIDE * 2,
+            .channels = 1,
+            .lines = 2 * ROWS + 2,
+            .n = SIDE,
+            .columns = COLUMNS,
+            .rows = ROWS,
+            .to = to,
+            .to_stride = TILES,
+            .plane = PLANE,
+        };
+
+        eng_isa_limit(way.isa);
+        for (unsigned i = 0; i < 16 * PLANE; i++)
+            to[i] = 1;
+        eng_kernels_get()->winograd_input(&in);
+        for (unsigned i = 0; i < 16 * PLANE; i++)
+            assert_true(to[i] == (i % PLANE < TILES ? 0 : 1));
+    }
+    eng_isa_limit(ENG_ISA_AVX512);
+}
+
 static int close_pool(void **state)
 {
     (void)state;
@@ -436,7 +470,7 @@ int main(void)
         cmocka_unit_test(small_sizes),        cmocka_unit_test(large_sizes),
         cmocka_unit_test(other_kernels),      cmocka_unit_test(edges_are_the_chains),
         cmocka_unit_test(the_limit_is_a_sum), cmocka_unit_test(off_is_the_chain),
-        cmocka_unit_test(memory_is_kept),
+        cmocka_unit_test(memory_is_kept),     cmocka_unit_test(input_stays_in_its_channel),
     };
 
     return cmocka_run_group_tests(tests, open_pool, close_pool);

@@ -37,8 +37,8 @@ __attribute__((target("sha,sse4.1"))) static void hash_blocks(uint32_t state[8],
                                                               size_t blocks)
 {
     const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
-    const __m128i low = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)state), 0xb1);        /* B A D C */
-    const __m128i high = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(state + 4)), 0x1b); /* H G F E */
+    const __m128i low = _mm_shuffle_epi32(_mm_loadu_si128((const void *)state), 0xb1);        /* B A D C */
+    const __m128i high = _mm_shuffle_epi32(_mm_loadu_si128((const void *)(state + 4)), 0x1b); /* H G F E */
     __m128i abef = _mm_alignr_epi8(low, high, 8), cdgh = _mm_blend_epi16(high, low, 0xf0), spread;
 
     for (; blocks; blocks--, from += BLOCK) {
@@ -46,7 +46,7 @@ __attribute__((target("sha,sse4.1"))) static void hash_blocks(uint32_t state[8],
         __m128i word[4], sum;
 
         for (unsigned i = 0; i < 4; i++)
-            word[i] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(from + (size_t)16 * i)), big_endian);
+            word[i] = _mm_shuffle_epi8(_mm_loadu_si128((const void *)(from + (size_t)16 * i)), big_endian);
 #pragma GCC unroll 16
         for (unsigned i = 0; i < GROUPS; i++) {
             sum = _mm_add_epi32(word[i % 4], _mm_load_si128((const __m128i *)constants[i]));
@@ -63,8 +63,8 @@ __attribute__((target("sha,sse4.1"))) static void hash_blocks(uint32_t state[8],
     }
     spread = _mm_shuffle_epi32(abef, 0x1b); /* A B E F, the first lowest */
     cdgh = _mm_shuffle_epi32(cdgh, 0xb1);   /* D C H G */
-    _mm_storeu_si128((__m128i *)state, _mm_blend_epi16(spread, cdgh, 0xf0));
-    _mm_storeu_si128((__m128i *)(state + 4), _mm_alignr_epi8(cdgh, spread, 8));
+    _mm_storeu_si128((void *)state, _mm_blend_epi16(spread, cdgh, 0xf0));
+    _mm_storeu_si128((void *)(state + 4), _mm_alignr_epi8(cdgh, spread, 8));
 }
 #elif defined(__aarch64__)
 #include <arm_neon.h>

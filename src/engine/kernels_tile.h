@@ -216,13 +216,14 @@ INLINE void transpose_tile(uint8_t line[TILE_ROW][2 * TILE_CHANNELS], uint8_t *t
 
 /*
  * Columns are packed: the tile is transposed, and directly into the destination where a row and its zeros
- * have the width of the transposed one. Two rows begin at pixels 0 and 8.
+ * are as wide as a transposed row or wider. Two rows begin at pixels 0 and 8.
  */
 INLINE void tile_to_columns(const struct eng_tile_end *end, struct tile_form form, const struct eng_finish *f)
 {
     uint8_t line[TILE_ROW][2 * TILE_CHANNELS] __attribute__((aligned(64)));
     uint8_t out[TILE_CHANNELS][2 * TILE_ROW] __attribute__((aligned(64)));
     uint32_t slots = end->rows == 1 ? TILE_ROW : end->rows == 2 && end->columns <= 8 ? 8 : end->columns;
+    size_t bytes = 2 * (size_t)end->columns + end->tail;
     const float *acc = end->acc;
 
     for (uint32_t row = 0; row < end->rows; row++) {
@@ -233,8 +234,10 @@ INLINE void tile_to_columns(const struct eng_tile_end *end, struct tile_form for
         for (uint32_t x = end->columns; x < slots; x++)
             __builtin_memset(line[row * slots + x], 0, sizeof(line[0]));
     }
-    if (end->rows == 1 && 2 * end->columns + end->tail == 2 * TILE_ROW && end->channels % 16 == 0) {
+    if (end->rows == 1 && bytes >= 2 * TILE_ROW && end->channels % 8 == 0) {
         transpose_tile(line, end->to, end->channel, end->channels, TILE_ROW);
+        for (uint32_t c = 0; bytes > 2 * TILE_ROW && c < end->channels; c++)
+            zero_tail(end->to + c * end->channel + 2 * TILE_ROW, bytes - 2 * TILE_ROW);
         return;
     }
     transpose_tile(line, out[0], sizeof(out[0]), end->channels, end->rows * slots);

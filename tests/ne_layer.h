@@ -264,8 +264,6 @@ static inline uint16_t model_output(const struct layer *l, enum eng_policy polic
             v = 0;
         if (ceiling && fabsf(v) >= 32768)
             v = v < 0 ? -INFINITY : INFINITY;
-        if (m1 && mac && fabsf(v) < 0x1p-14f)
-            v = 0;
         return model_store(eng_table_value(l->table, v), m1, false, false);
     }
     if (ne->relu && v < 0)
@@ -288,7 +286,7 @@ static inline int layer_run(struct layer *l, struct eng_compute *compute)
 {
     struct eng_weights weights = {.values = l->weight, .bias = l->bias};
 
-    if (l->weight && !pr_kernel_is_plain(&l->task))
+    if (l->weight && (l->table || !pr_kernel_is_plain(&l->task)))
         return eng_ne_compute(compute, &l->task, &l->operands, &weights, l->table);
     if (l->table)
         return eng_ne_compute(compute, &l->task, &l->operands, NULL, l->table);

@@ -170,9 +170,53 @@ static void set_surfaces(struct test_rng *rng, struct pr_task *task, const uint3
     task->dst.zero_tail = test_rng_bool(rng);
 }
 
+/* A table of straight pieces between -16 and 16, and random ones beyond. */
+static void random_table(struct test_rng *rng, uint16_t halfs[PR_TABLE_VALUES], struct eng_table *table)
+{
+    memset(halfs, 0, PR_TABLE_BYTES);
+    halfs[0] = 0xd000; /* clamps at -32 and 32 */
+    halfs[1] = 0x5000;
+    for (unsigned i = 2; i < 41; i++)
+        halfs[i] = random_half(rng, SMALL);
+    halfs[41] = 0; /* knots 1 apart */
+    halfs[42] = 1;
+    assert_true(eng_table_read(table, halfs, NULL));
+}
+
+/* What a ReLU6 is compiled to, but with any ends: x, but at least the one and at most the other. */
+static void clamp_table(struct test_rng *rng, struct eng_table *table)
+{
+    static const uint16_t ends[] = {0x4600, 0x3c00, 0x0400, 0x5000, 0x7a00, 0x7c00};
+    static const uint16_t lows[] = {0, 0, 0, 0x3c00, 0xbc00};
+    uint16_t halfs[PR_TABLE_VALUES] = {0};
+
+    halfs[PR_AT_LOW] = halfs[PR_AT_BELOW] = lows[pick(rng, 0, 4)];
+    halfs[PR_AT_HIGH] = halfs[PR_AT_ABOVE] = ends[pick(rng, 0, 5)];
+    halfs[PR_AT_LOW_SLOPE] = halfs[PR_AT_HIGH_SLOPE] = 0x3c00;
+    halfs[PR_AT_SHIFT] = 0x40;
+    halfs[PR_AT_CODE] = 1;
+    assert_true(eng_table_read(table, halfs, NULL));
+    assert_int_equal(table->clamp, halfs[PR_AT_LOW] < halfs[PR_AT_HIGH] && halfs[PR_AT_HIGH] < 0x7800);
+}
+
+/* Of both kinds; ne has no ReLU then. */
+static void give_table(struct test_rng *rng, struct layer *l, struct eng_table *table)
+{
+    uint16_t halfs[PR_TABLE_VALUES];
+
+    if (test_rng_bool(rng))
+        clamp_table(rng, table);
+    else
+        random_table(rng, halfs, table);
+    l->table = table;
+    l->task.ne.table = true;
+    l->task.ne.relu = false;
+}
+
 /* Windows over one channel: rows from less than a vector to several strips. */
 static void windows(void **state)
 {
+    struct eng_table table;
     struct test_rng rng;
     struct layer l;
 
@@ -194,6 +238,8 @@ static void windows(void **state)
         ne->px = pick(&rng, 0, 2);
         ne->py = pick(&rng, 0, 2);
         random_finish(&rng, ne);
+        if (test_rng_bool(&rng))
+            give_table(&rng, &l, &table);
         channels = pick(&rng, 1, 5);
         set_surfaces(&rng, &l.task, (uint32_t[]){pick(&rng, 1, 150), pick(&rng, 1, 12), channels}, channels);
         layer_open(&l, &rng, (enum palette)pick(&rng, 0, PALETTES - 1));
@@ -262,39 +308,24 @@ static void bypasses(void **state)
     ways_end();
 }
 
-/* A table of straight pieces between -16 and 16, and random ones beyond. */
-static void random_table(struct test_rng *rng, uint16_t halfs[PR_TABLE_VALUES], struct eng_table *table)
-{
-    memset(halfs, 0, PR_TABLE_BYTES);
-    halfs[0] = 0xd000; /* clamps at -32 and 32 */
-    halfs[1] = 0x5000;
-    for (unsigned i = 2; i < 41; i++)
-        halfs[i] = random_half(rng, SMALL);
-    halfs[41] = 0; /* knots 1 apart */
-    halfs[42] = 1;
-    assert_true(eng_table_read(table, halfs, NULL));
-}
-
 static void tables(void **state)
 {
-    uint16_t halfs[PR_TABLE_VALUES];
     struct eng_table table;
     struct test_rng rng;
     struct layer l;
 
     (void)state;
-    for (uint64_t round = 0; round < ROUNDS(200); round++) {
+    for (uint64_t round = 0; round < ROUNDS(400); round++) {
         test_rng_init(&rng, 60000 + round);
         memset(&l, 0, sizeof(l));
-        if (round & 1)
+        if (round & 2)
+            choose_dense(&rng, &l.task.ne);
+        else if (round & 1)
             choose_unicast(&rng, &l.task.ne);
         else
             choose_fold(&rng, &l.task.ne);
-        random_task(&rng, &l.task, 40, pick(&rng, 1, 9));
-        random_table(&rng, halfs, &table);
-        l.table = &table;
-        l.task.ne.table = true;
-        l.task.ne.relu = false;
+        random_task(&rng, &l.task, 40, pick(&rng, 1, round & 8 ? 40 : 9));
+        give_table(&rng, &l, &table);
         layer_open(&l, &rng, (enum palette)pick(&rng, 0, PALETTES - 1));
         check_layer(&l, round);
         layer_close(&l);

@@ -551,6 +551,37 @@ static void vectors_on_anything(void **state)
     }
 }
 
+/* The smallest numbers that a clamp has to distinguish, and its neighbours that are not clamps. */
+static void vectors_on_clamps(void **state)
+{
+    static const uint16_t low[] = {0, 0x8000, 1, 0x3c00, 0xbc00}, high[] = {0x4600, 0x7800, 0x7c00, 0};
+    static const uint16_t knot[] = {0, 0x8000, 1}, shift[] = {0x40, 20, 21, 3};
+    static float floats[1031];
+    struct test_rng rng;
+
+    (void)state;
+    for (unsigned round = 0; round < 5 * 4 * 3 * 4 * 4; round++) {
+        uint16_t halfs[PR_TABLE_VALUES] = {0};
+        struct pr_problem problem;
+        struct eng_finish finish;
+        struct eng_table table;
+
+        test_rng_init(&rng, 2000 + round);
+        halfs[PR_AT_LOW] = halfs[PR_AT_BELOW] = low[round % 5];
+        halfs[PR_AT_HIGH] = halfs[PR_AT_ABOVE] = high[round / 5 % 4];
+        for (unsigned i = 0; i < PR_ACTIVATION_KNOTS; i++)
+            halfs[PR_AT_KNOTS + i] = knot[round / 20 % 3];
+        halfs[PR_AT_LOW_SLOPE] = halfs[PR_AT_HIGH_SLOPE] = 0x3c00;
+        halfs[PR_AT_SHIFT] = shift[round / 60 % 4];
+        halfs[PR_AT_CODE] = (uint16_t)(1 + round / 240 % 2);
+        assert_true(eng_table_read(&table, halfs, &problem));
+        for (unsigned i = 0; i < 1031; i++)
+            floats[i] = i & 1 ? any_float(&rng) : (float)half_value(random_half(&rng, ANY));
+        random_finish(&rng, &finish, &table);
+        check_vectors(&finish, floats, 1031, "a clamp");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -565,6 +596,7 @@ int main(void)
         cmocka_unit_test(refusals),
         cmocka_unit_test(vectors_on_facts),
         cmocka_unit_test(vectors_on_anything),
+        cmocka_unit_test(vectors_on_clamps),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,6 +33,13 @@ struct eng_pe_constants {
     unsigned store; /* rules */
 };
 
+/*
+ * For the sets that are compiled from the same loops as the portable one: sanitizers watch that one alone,
+ * because such files take minutes to compile with them.
+ */
+#define ENG_UNSANITIZED \
+    __attribute__((no_sanitize("address"), no_sanitize("undefined"), no_sanitize("thread")))
+
 /* Maximum number of lines from which a planar-engine task computes a result. */
 #define ENG_PE_LINES 3u
 
@@ -100,6 +107,16 @@ struct eng_mac {
     size_t acc_channel; /* from one output channel to the next, in mac_columns */
     size_t acc_next;    /* as in_next */
     float ceiling;      /* kernels that do not scale: a partial sum that reaches it becomes infinite */
+};
+
+/* Rows of sums and where they go. Distances are in floats and in bytes. */
+struct eng_rows {
+    const float *acc;
+    size_t acc_row;
+    uint8_t *to;
+    size_t to_row;
+    size_t rows, n;
+    size_t tail; /* bytes of zeros after each row, an even number */
 };
 
 /*
@@ -277,6 +294,7 @@ struct eng_kernels {
                       const struct eng_pe_constants *constants);
     void (*finish)(const float *acc, const float *bias, uint8_t *y, size_t n,
                    const struct eng_finish *finish);
+    void (*finish_rows)(const struct eng_rows *rows, const struct eng_finish *finish);
     /*
      * `vectors` vectors of columns of `group` output channels; the panel has exactly that many, a power of
      * two.

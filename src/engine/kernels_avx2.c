@@ -11,7 +11,7 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#define TARGET         __attribute__((target("avx2,fma,f16c")))
+#define TARGET         __attribute__((target("avx2,fma,f16c"))) ENG_UNSANITIZED
 #define INLINE         static inline __attribute__((always_inline)) TARGET
 #define KERNELS        eng_kernels_avx2
 #define LANES          8
@@ -149,7 +149,7 @@ INLINE vec vec_min(vec a, vec b)
     return _mm256_blendv_ps(_mm256_min_ps(a, b), a, _mm256_cmp_ps(b, b, _CMP_UNORD_Q));
 }
 
-/* To the range, for numbers; a NaN gives either end. */
+/* To the range: a NaN gives the low end, and where that is 0, so does -0. */
 INLINE vec vec_clamp(vec v, vec low, vec high)
 {
     return _mm256_min_ps(_mm256_max_ps(v, low), high);
@@ -160,10 +160,15 @@ INLINE vec vec_and(vec v, uint32_t mask)
     return _mm256_and_ps(v, _mm256_castsi256_ps(_mm256_set1_epi32((int)mask)));
 }
 
-/* As vec_max for two numbers. */
+/* As vec_max and vec_min for two numbers; of equal ones, or with a NaN, the second. */
 INLINE vec vec_larger(vec a, vec b)
 {
     return _mm256_max_ps(a, b);
+}
+
+INLINE vec vec_smaller(vec a, vec b)
+{
+    return _mm256_min_ps(a, b);
 }
 
 /* The lanes of a from the n-th on, then the first ones of b; n is 1 to 4. */

@@ -11,7 +11,7 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#define TARGET         __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
+#define TARGET         __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c"))) ENG_UNSANITIZED
 #define INLINE         static inline __attribute__((always_inline)) TARGET
 #define KERNELS        eng_kernels_avx512
 #define LANES          16
@@ -143,7 +143,7 @@ INLINE vec vec_min(vec a, vec b)
     return _mm512_mask_mov_ps(_mm512_min_ps(a, b), _mm512_cmp_ps_mask(b, b, _CMP_UNORD_Q), a);
 }
 
-/* To the range, for numbers; a NaN gives either end. */
+/* To the range: a NaN gives the low end, and where that is 0, so does -0. */
 INLINE vec vec_clamp(vec v, vec low, vec high)
 {
     return _mm512_min_ps(_mm512_max_ps(v, low), high);
@@ -154,10 +154,15 @@ INLINE vec vec_and(vec v, uint32_t mask)
     return _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(v), _mm512_set1_epi32((int)mask)));
 }
 
-/* As vec_max for two numbers. */
+/* As vec_max and vec_min for two numbers; of equal ones, or with a NaN, the second. */
 INLINE vec vec_larger(vec a, vec b)
 {
     return _mm512_max_ps(a, b);
+}
+
+INLINE vec vec_smaller(vec a, vec b)
+{
+    return _mm512_min_ps(a, b);
 }
 
 /* The lanes of a from the n-th on, then the first ones of b; n is 1 to 4. */

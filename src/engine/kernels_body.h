@@ -141,6 +141,7 @@ const struct eng_kernels KERNELS = {
     .pe_planes = pe_planes,
     .pe_across = pe_across,
     .finish = finish,
+    .finish_rows = finish_rows,
     .finish_band = finish_band,
     .transpose = transpose,
     .to_half_steps = to_half_steps,

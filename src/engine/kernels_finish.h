@@ -16,9 +16,22 @@ INLINE vec finish_enter(vec v, unsigned rules)
     return v;
 }
 
+/* A NaN enters as 0, which is at most `low`; what enters as infinite is beyond the ends as it is. */
+INLINE bool is_clamp(const struct eng_finish *f)
+{
+    return f->table->clamp && f->enter & ENG_RULE_NAN_IS_ZERO;
+}
+
+INLINE vec finish_by_clamp(vec v, const struct eng_table *t)
+{
+    return vec_clamp(v, vec_set(t->low), vec_set(t->high));
+}
+
 /* `kind` may be a constant where this is inlined. */
 INLINE vec finish_by_table(vec v, enum pr_activation_kind kind, const struct eng_finish *f)
 {
+    if (is_clamp(f))
+        return finish_by_clamp(v, f->table);
     if (vec_all_between(v, vec_set(-ENG_CEILING), vec_set(ENG_CEILING)))
         return table_element(f->table, kind, TABLE_NUMBER, v);
     return table_element(f->table, kind, TABLE_ANY, finish_enter(v, f->enter));
@@ -61,6 +74,35 @@ TARGET static void finish(const float *acc, const float *bias, uint8_t *y, size_
         finish_line(acc, bias, y, n, true, constants);
     else
         finish_line(acc, bias, y, n, false, constants);
+}
+
+INLINE void finish_rows_of(const struct eng_rows *given, bool table, const struct eng_finish *constants)
+{
+    const struct eng_finish f = *constants;
+    const struct eng_rows r = *given;
+    vec bias = vec_set(f.bias);
+
+    for (size_t row = 0; row < r.rows; row++) {
+        const float *acc = r.acc + row * r.acc_row;
+        uint8_t *to = r.to + row * r.to_row;
+        size_t i = 0;
+
+        for (; i + LANES <= r.n; i += LANES)
+            vec_to_fp16(to + 2 * i, finish_element(vec_load(acc + i), bias, table, &f), f.store);
+        if (i < r.n)
+            store_last(to + 2 * i, finish_element(vec_load_part(acc + i, r.n - i), bias, table, &f), r.n - i,
+                       r.tail, f.store);
+        else
+            zero_tail(to + 2 * i, r.tail);
+    }
+}
+
+TARGET static void finish_rows(const struct eng_rows *rows, const struct eng_finish *constants)
+{
+    if (constants->table)
+        finish_rows_of(rows, true, constants);
+    else
+        finish_rows_of(rows, false, constants);
 }
 
 /* What a loop is specialised for: constants where it is inlined. */

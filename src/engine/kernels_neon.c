@@ -140,7 +140,7 @@ INLINE vec vec_min(vec a, vec b)
     return vbslq_f32(vorrq_u32(vcltq_f32(a, b), vmvnq_u32(vceqq_f32(b, b))), a, b);
 }
 
-/* To the range, for numbers; a NaN gives either end. */
+/* To the range: a NaN gives the low end, and where that is 0, so does -0. */
 INLINE vec vec_clamp(vec v, vec low, vec high)
 {
     return vminnmq_f32(vmaxnmq_f32(v, low), high);
@@ -151,10 +151,15 @@ INLINE vec vec_and(vec v, uint32_t mask)
     return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(v), vdupq_n_u32(mask)));
 }
 
-/* As vec_max for two numbers. */
+/* As vec_max and vec_min for two numbers; of equal ones, or with a NaN, the second. */
 INLINE vec vec_larger(vec a, vec b)
 {
     return vbslq_f32(vcgtq_f32(a, b), a, b);
+}
+
+INLINE vec vec_smaller(vec a, vec b)
+{
+    return vbslq_f32(vcltq_f32(a, b), a, b);
 }
 
 /* The lanes of a from the n-th on, then the first ones of b; n is 1 to 4. */

@@ -171,16 +171,21 @@ INLINE vec vec_min(vec a, vec b)
     return vec_choose((a < b) | (b != b), a, b);
 }
 
-/* To the range, for numbers; a NaN gives either end. */
+/* To the range: a NaN gives the low end, and where that is 0, so does -0. */
 INLINE vec vec_clamp(vec v, vec low, vec high)
 {
-    return vec_min(vec_max(low, v), high);
+    return vec_min(vec_max(v, low), high);
 }
 
-/* As vec_max for two numbers. */
+/* As vec_max and vec_min for two numbers; of equal ones, or with a NaN, the second. */
 INLINE vec vec_larger(vec a, vec b)
 {
     return vec_choose(a > b, a, b);
+}
+
+INLINE vec vec_smaller(vec a, vec b)
+{
+    return vec_choose(a < b, a, b);
 }
 
 /* The lanes of a from the n-th on, then the first ones of b; n is 1 to 4. */

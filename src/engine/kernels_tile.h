@@ -77,8 +77,8 @@ TARGET static void mac_tile(const struct eng_tile *t, unsigned vectors, unsigned
 /* What the loops of a tile's end are specialised for: constants where it is inlined. */
 struct tile_form {
     bool table;
-    enum pr_activation_kind kind;
-    bool sum; /* neither a constant addend nor a factor */
+    bool clamp; /* the table is one, and nothing else than that changes a value */
+    bool sum;   /* neither a constant addend nor a factor */
 };
 
 INLINE vec tile_element(vec v, vec bias, struct tile_form form, const struct eng_finish *f)
@@ -86,8 +86,10 @@ INLINE vec tile_element(vec v, vec bias, struct tile_form form, const struct eng
     if (!form.sum)
         return finish_element(v, bias, form.table, f);
     v = vec_add_exact(bias, v, vec_set(f->unscale));
+    if (form.clamp)
+        return finish_by_clamp(v, f->table);
     if (form.table)
-        return finish_by_table(v, form.kind, f);
+        return finish_by_table(v, PR_ACTIVATION_PLAIN, f);
     return f->relu ? vec_relu(v) : v;
 }
 
@@ -197,22 +199,25 @@ INLINE void transpose_sixteen(const uint8_t *from, size_t from_row, uint8_t *to,
 }
 #endif
 
-/* The first `channels` channels, rounded up to 8, and `pixels` pixels. */
-INLINE void transpose_tile(uint8_t line[TILE_ROW][2 * TILE_CHANNELS],
-                           uint8_t out[TILE_CHANNELS][2 * TILE_ROW], uint32_t channels, uint32_t pixels)
+/* The first `channels` channels, rounded up to 8, and `pixels` pixels, rounded up to 8 or 16. */
+INLINE void transpose_tile(uint8_t line[TILE_ROW][2 * TILE_CHANNELS], uint8_t *to, size_t to_row,
+                           uint32_t channels, uint32_t pixels)
 {
     uint32_t c = 0;
 
 #if LANES >= 8
     for (; c + 8 < channels; c += 16)
-        transpose_sixteen(&line[0][2 * c], 2 * TILE_CHANNELS, out[c], 2 * TILE_ROW);
+        transpose_sixteen(&line[0][2 * c], 2 * TILE_CHANNELS, to + c * to_row, to_row);
 #endif
     for (; c < channels; c += 8)
         for (uint32_t p = 0; p < pixels; p += 8)
-            transpose_block(&line[p][2 * c], 2 * TILE_CHANNELS, &out[c][2 * p], 2 * TILE_ROW);
+            transpose_block(&line[p][2 * c], 2 * TILE_CHANNELS, to + c * to_row + 2 * p, to_row);
 }
 
-/* Columns are packed: the tile is transposed first. Two rows begin at pixels 0 and 8. */
+/*
+ * Columns are packed: the tile is transposed, and directly into the destination where a row and its zeros
+ * have the width of the transposed one. Two rows begin at pixels 0 and 8.
+ */
 INLINE void tile_to_columns(const struct eng_tile_end *end, struct tile_form form, const struct eng_finish *f)
 {
     uint8_t line[TILE_ROW][2 * TILE_CHANNELS] __attribute__((aligned(64)));
@@ -228,7 +233,11 @@ INLINE void tile_to_columns(const struct eng_tile_end *end, struct tile_form for
         for (uint32_t x = end->columns; x < slots; x++)
             __builtin_memset(line[row * slots + x], 0, sizeof(line[0]));
     }
-    transpose_tile(line, out, end->channels, end->rows * slots);
+    if (end->rows == 1 && 2 * end->columns + end->tail == 2 * TILE_ROW && end->channels % 16 == 0) {
+        transpose_tile(line, end->to, end->channel, end->channels, TILE_ROW);
+        return;
+    }
+    transpose_tile(line, out[0], sizeof(out[0]), end->channels, end->rows * slots);
     for (uint32_t row = 0; row < end->rows; row++)
         store_tile_row(end, end->to + row * end->row, &out[0][2 * row * slots], slots);
 }
@@ -255,8 +264,10 @@ TARGET static void finish_tile(const struct eng_tile_end *end, const struct eng_
 
     if (sum && !f->table && f->store == STORE_SUMS)
         finish_tile_by(end, (struct tile_form){.sum = true}, f, STORE_SUMS);
+    else if (sum && f->table && f->store == STORE_RULES && is_clamp(f))
+        finish_tile_by(end, (struct tile_form){.clamp = true, .sum = true}, f, ENG_RULE_NAN_IS_ZERO);
     else if (sum && f->table && f->table->kind == PR_ACTIVATION_PLAIN && f->store == STORE_RULES)
-        finish_tile_by(end, (struct tile_form){true, PR_ACTIVATION_PLAIN, true}, f, STORE_RULES);
+        finish_tile_by(end, (struct tile_form){.table = true, .sum = true}, f, STORE_RULES);
     else if (!f->table)
         finish_tile_by(end, (struct tile_form){0}, f, f->store);
     else

@@ -25,7 +25,10 @@ struct strip {
     uint32_t x0;
     unsigned k, step, vectors;
     bool max;
-    bool plain;                              /* the end has neither a table nor a second bias or factor */
+    bool plain; /* the end has neither a second bias nor a factor */
+    bool table; /* with one that is more than a clamp from 0 to `top` */
+    bool clamps;
+    float top;
     float floor;                             /* of the results: 0 is a ReLU */
     struct lanes in[2 * WINDOW_VECTORS + 2]; /* of each vector of an input row those inside the input */
 };
@@ -119,7 +122,7 @@ INLINE void zeros_to_fp16(uint8_t *to, size_t n)
         vec_to_fp16_part(to, vec_set(0), n, 0);
 }
 
-/* As finish_element without a table. */
+/* As finish_element without a table, or with one that is a clamp. */
 INLINE vec strip_finish(const struct strip *s, vec sum)
 {
     const struct eng_finish *f = &s->window->finish;
@@ -127,7 +130,26 @@ INLINE vec strip_finish(const struct strip *s, vec sum)
     sum = vec_add(vec_mul(sum, vec_set(f->unscale)), vec_set(f->bias));
     if (!s->plain)
         sum = vec_mul(vec_add(sum, vec_set(f->acc_bias)), vec_set(f->post_scale));
+    if (s->clamps)
+        return vec_smaller(vec_larger(sum, vec_set(0)), vec_set(s->top)); /* of a NaN and of -0: 0 */
     return vec_larger(vec_set(s->floor), sum);
+}
+
+/* Vector v of an output row, of which n elements are in the strip. */
+INLINE void strip_put_vector(const struct strip *s, uint8_t *to, unsigned v, uint32_t n, vec sum)
+{
+    const unsigned rules = s->max ? WINDOW_STORE : WINDOW_STORE_MAC;
+    vec result = strip_finish(s, sum);
+    bool whole = (v + 1) * LANES <= n;
+
+    if (whole && s->clamps)
+        vec_to_fp16(to, result, ENG_RULE_NAN_IS_ZERO);
+    else if (whole)
+        vec_to_fp16(to, result, rules);
+    else if (s->clamps)
+        vec_to_fp16_part(to, result, n - v * LANES, ENG_RULE_NAN_IS_ZERO);
+    else
+        vec_to_fp16_part(to, result, n - v * LANES, rules);
 }
 
 /* The strip's part of an output row; the last strip fills the row's tail with zeros. */
@@ -135,7 +157,6 @@ INLINE void strip_put(const struct strip *s, uint32_t y, const vec sum[WINDOW_VE
 {
     const struct eng_window *w = s->window;
     const struct eng_finish *f = &w->finish;
-    const unsigned rules = s->max ? WINDOW_STORE : WINDOW_STORE_MAC;
     uint8_t *row = w->out + y * w->out_row;
     float line[WINDOW_VECTORS * LANES];
     uint32_t left = w->wout - s->x0, n = left < s->vectors * LANES ? left : s->vectors * LANES;
@@ -144,14 +165,12 @@ INLINE void strip_put(const struct strip *s, uint32_t y, const vec sum[WINDOW_VE
     for (unsigned v = 0; v < s->vectors; v++) {
         uint8_t *to = row + 2 * ((size_t)s->x0 + v * LANES);
 
-        if (f->table)
+        if (s->table)
             vec_store(line + v * LANES, sum[v]);
-        else if ((v + 1) * LANES <= n)
-            vec_to_fp16(to, strip_finish(s, sum[v]), rules);
         else
-            vec_to_fp16_part(to, strip_finish(s, sum[v]), n - v * LANES, rules);
+            strip_put_vector(s, to, v, n, sum[v]);
     }
-    if (f->table)
+    if (s->table)
         finish(line, NULL, row + 2 * (size_t)s->x0, n, f);
     if (n == left && w->tail > w->wout)
         zeros_to_fp16(row + 2 * (size_t)w->wout, w->tail - w->wout);
@@ -189,6 +208,9 @@ INLINE struct strip strip_begin(const struct eng_window *w, uint32_t x0, unsigne
     int64_t column = (int64_t)x0 * step - w->px;
 
     s.plain = f->post_scale == 1 && f->acc_bias == 0;
+    s.clamps = f->table && f->table->clamp && f->table->low == 0;
+    s.table = f->table && !s.clamps;
+    s.top = s.clamps ? f->table->high : 0;
     s.floor = f->relu ? 0 : -__builtin_inff();
     UNROLL_STRIP
     for (unsigned v = 0; v < (vectors + 1) * step; v++)

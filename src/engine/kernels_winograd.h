@@ -176,15 +176,14 @@ INLINE void winograd_channel(const struct eng_winograd_input *in, const uint8_t 
                              struct winograd_rows *rows, float *to, bool relu)
 {
     const float *line[4] = {0};
-    size_t left = (size_t)in->rows * in->columns;
 
     for (uint32_t row = 0; row < 2; row++)
         if (winograd_is_inside(in, row))
             winograd_convert(in, fp16, rows, row, relu);
     for (uint32_t row = 0; row < 2; row++)
         line[2 + row] = winograd_next_row(in, fp16, rows, row, relu);
-    for (uint32_t y = 0; y < in->rows; y++, to += in->columns, left -= in->columns) {
-        size_t t = 0, columns = in->columns;
+    for (uint32_t y = 0; y < in->rows; y++, to += in->columns) {
+        size_t t = 0, columns = in->columns, left = (in->rows - y) * columns;
 
         line[0] = line[2];
         line[1] = line[3];
@@ -192,9 +191,9 @@ INLINE void winograd_channel(const struct eng_winograd_input *in, const uint8_t 
         line[3] = winograd_next_row(in, fp16, rows, 2 * y + 3, relu);
         for (; t + LANES <= columns; t += LANES)
             winograd_tiles(line, t, LANES, to, in->plane);
-        /* Later rows overwrite what a vector has too many. Another channel's tiles may be another thread's. */
+        /* The next rows overwrite what a vector has too many. Another worker may have the next channel. */
         if (t < columns)
-            winograd_tiles(line, t, t + LANES <= left ? LANES : columns - t, to, in->plane);
+            winograd_tiles(line, t, left - t < LANES ? left - t : LANES, to, in->plane);
     }
 }
 

@@ -4,8 +4,6 @@
  */
 #include "engine/ne_block.h"
 
-#include <string.h>
-
 static void load_line(const struct eng_mac_plan *m, struct eng_line line, float *to)
 {
     const struct eng_view *src = &m->ne->operands.src[0];
@@ -18,10 +16,22 @@ static void load_line(const struct eng_mac_plan *m, struct eng_line line, float 
     }
 }
 
+/* Zeros before and after the elements of each row. */
+static void load_margins(const struct eng_mac_plan *m, float *to, uint32_t rows, uint32_t first, uint32_t end)
+{
+    for (; rows; rows--, to += m->in_columns) {
+        for (uint32_t i = 0; i < first; i++)
+            to[i] = 0;
+        for (uint32_t i = end; i < m->in_columns; i++)
+            to[i] = 0;
+    }
+}
+
 /* The rows of one input channel, with zeros where a row ends before the block does. */
 static void load_channel(const struct eng_mac_plan *m, const struct eng_block *b, uint32_t channel, float *to)
 {
     const struct pr_ne *n = &m->ne->task->ne;
+    const struct eng_view *src = &m->ne->operands.src[0];
     int64_t end = (int64_t)m->win - b->ix, needed = (int64_t)(b->columns - 1) * n->sx + n->kw;
     uint32_t first = b->ix < 0 ? eng_least((uint64_t)-b->ix, m->in_columns) : 0;
     struct eng_line line = {.axis = PR_AXIS_W};
@@ -30,12 +40,15 @@ static void load_channel(const struct eng_mac_plan *m, const struct eng_block *b
     line.n = end > first ? (uint32_t)end - first : 0;
     line.index[PR_AXIS_W] = line.n ? (uint32_t)(b->ix + first) : 0;
     line.index[PR_AXIS_C] = channel;
-    for (uint32_t iy = b->iy; iy < b->iy_end; iy++, to += m->in_columns) {
-        memset(to, 0, first * sizeof(float));
-        line.index[PR_AXIS_H] = iy;
-        load_line(m, line, to + first);
-        memset(to + first + line.n, 0, (m->in_columns - first - line.n) * sizeof(float));
+    line.index[PR_AXIS_H] = b->iy;
+    load_margins(m, to, b->iy_end - b->iy, first, first + line.n);
+    if (line.n && eng_view_is_packed(src, PR_AXIS_W)) {
+        m->mac.kernels->rows_to_float(eng_view_line(src, &line, NULL), src->stride[PR_AXIS_H], to + first,
+                                      m->in_columns, b->iy_end - b->iy, line.n, &m->mac.input);
+        return;
     }
+    for (; line.index[PR_AXIS_H] < b->iy_end; line.index[PR_AXIS_H]++, to += m->in_columns)
+        load_line(m, line, to + first);
 }
 
 /*

@@ -223,14 +223,38 @@ static void mac_in_columns(const struct eng_mac_plan *m, const struct eng_block 
     }
 }
 
+/* All rows of a channel, where they are packed in host memory. */
+static void finish_rows(const struct eng_mac_plan *m, const struct eng_block *b, uint32_t c,
+                        const struct eng_finish *finish)
+{
+    const struct eng_view *dst = &m->ne->operands.dst;
+    struct eng_line line = {.index = {b->x0, b->y0, 0, b->c0 + c, 0}, .n = b->columns};
+    const struct eng_rows rows = {
+        .acc = b->acc + (size_t)c * m->rows * m->acc_row,
+        .acc_row = m->acc_row,
+        .to = eng_view_line_target(dst, &line, NULL),
+        .to_row = dst->stride[PR_AXIS_H],
+        .rows = b->rows,
+        .n = b->columns,
+        .tail = b->x0 + b->columns == m->wout ? dst->tail - dst->tail_begin : 0,
+    };
+
+    m->mac.kernels->finish_rows(&rows, finish);
+}
+
 static void finish_columns(const struct eng_mac_plan *m, const struct eng_block *b)
 {
     const struct eng_view *dst = &m->ne->operands.dst;
+    bool packed = eng_view_is_plain(dst) && eng_view_is_packed(dst, PR_AXIS_W);
     struct eng_finish finish = m->mac.finish;
     uint8_t buffer[2 * COLUMNS_MAX];
 
     for (uint32_t c = 0; c < b->channels; c++) {
         finish.bias = b->bias[c];
+        if (packed) {
+            finish_rows(m, b, c, &finish);
+            continue;
+        }
         for (uint32_t row = 0; row < b->rows; row++) {
             struct eng_line line = {.index = {b->x0, b->y0 + row, 0, b->c0 + c, 0}, .n = b->columns};
             uint8_t *to = eng_view_line_target(dst, &line, buffer);

@@ -1,131 +1,150 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A panel is filled run by run: the weights of neighbouring output channels are contiguous in the streams.
- * Runs that fill vectors are converted to fp32 directly, narrow ones are made contiguous before.
+ * A panel is filled run by run: the weights of neighbouring output channels are contiguous in the streams. A
+ * run as wide as the panel is converted to fp32 in place. Others are copied beside each other, some rows at
+ * a time that stay in the first-level cache, and converted there.
  */
 #include "engine/ne_panel.h"
 
 #include <string.h>
 
-/* Rows of the kernel at equal distances, and which rows of the panel they become. */
-struct rows {
-    const uint8_t *from;
-    size_t stride; /* bytes */
-    size_t first, step, count;
+/* Loops whose counts are constants where they are inlined. */
+#define INLINE static inline __attribute__((always_inline))
+
+enum {
+    RUNS_MAX = 32,
+    PART_ROWS = 128, /* that are copied before they are converted */
 };
 
-typedef void take_rows(const struct eng_panel *p, const struct rows *rows, uint32_t column, uint32_t run);
+/* Runs of equal width that are beside each other in the panel. */
+struct runs {
+    const uint8_t *from[RUNS_MAX]; /* the first weight of each */
+    uint32_t count, width;
+    size_t stride; /* bytes from row to row */
+    uint32_t column;
+};
 
-static void convert(const struct eng_panel *p, const struct rows *r, uint32_t column, uint32_t run)
-{
-    float *to = p->to + r->first * p->group + column;
+/* From an input channel to the next, from a kernel row to the next of its phase, and between phases. */
+struct distances {
+    size_t channel, row, phase_row, phase;
+};
 
-    if (run == p->group && r->stride == 2 * (size_t)run && r->step == 1)
-        p->mac->kernels->to_float(r->from, to, r->count * run, &p->mac->weight);
-    else
-        p->mac->kernels->rows_to_float(r->from, r->stride, to, r->step * p->group, r->count, run,
-                                       &p->mac->weight);
-}
-
-/* Copies rows beside other rows; `run` is a power of two except in the last run. */
-static void copy(const struct eng_panel *p, const struct rows *r, uint32_t column, uint32_t run)
-{
-    size_t to_stride = r->step * p->group * 2;
-    uint8_t *to = p->fp16 + 2 * (r->first * p->group + column);
-    const uint8_t *from = r->from;
-
-    for (size_t left = r->count; left; left--, from += r->stride, to += to_stride) {
-        switch (run) {
-        case 1: memcpy(to, from, 2); break;
-        case 2: memcpy(to, from, 4); break;
-        case 4: memcpy(to, from, 8); break;
-        case 8: memcpy(to, from, 16); break;
-        default: memcpy(to, from, 2 * (size_t)run); break;
-        }
-    }
-}
-
-/* Those of one input channel, kernel row and phase at a time, as eng_weights_row has them. */
-static void take_phases(const struct eng_panel *p, struct rows *r, uint32_t column, uint32_t run,
-                        take_rows *take)
+static struct distances distances_of(const struct eng_panel *p, size_t stride)
 {
     const struct pr_ne *n = &p->ne->task->ne;
-    size_t columns = (n->kw - 1) / n->sx + 1, rows = (n->kh - 1) / n->sy + 1, row = 0;
-    size_t phase = rows * columns * r->stride; /* bytes */
-    const uint8_t *channel = r->from + (size_t)p->cin * n->sx * n->sy * phase;
+    size_t columns = (n->kw - 1) / n->sx + 1, rows = (n->kh - 1) / n->sy + 1;
 
-    r->step = n->sx;
-    for (uint32_t c = 0; c < p->channels; c++, channel += (size_t)n->sx * n->sy * phase)
-        for (uint32_t ky = 0; ky < n->kh; ky++, row++) {
-            r->from = channel + ky % n->sy * n->sx * phase + ky / n->sy * columns * r->stride;
-            for (uint32_t x = 0; x < n->sx && x < n->kw; x++, r->from += phase) {
-                r->first = row * n->kw + x;
-                r->count = (n->kw - 1 - x) / n->sx + 1;
-                take(p, r, column, run);
+    if (!eng_weights_are_phased(p->ne->weights, p->ne->task))
+        return (struct distances){.channel = n->kw * n->kh * stride, .row = n->kw * stride};
+    return (struct distances){.channel = n->sx * n->sy * rows * columns * stride,
+                              .row = columns * stride,
+                              .phase_row = n->sx * rows * columns * stride,
+                              .phase = rows * columns * stride};
+}
+
+INLINE void copy_row(const struct runs *r, size_t offset, uint8_t *to, size_t width)
+{
+    for (uint32_t i = 0; i < r->count; i++, to += 2 * width)
+        memcpy(to, r->from[i] + offset, 2 * width);
+}
+
+/* The rows of some input channels, in the panel's order. */
+INLINE void copy_channels(const struct eng_panel *p, const struct runs *r, uint32_t first, uint32_t count,
+                          size_t width)
+{
+    const struct pr_ne *n = &p->ne->task->ne;
+    bool phased = eng_weights_are_phased(p->ne->weights, p->ne->task);
+    uint32_t sx = phased ? n->sx : 1, sy = phased ? n->sy : 1;
+    struct distances d = distances_of(p, r->stride);
+    uint8_t *to = p->fp16 + 2 * (size_t)r->column;
+
+    for (uint32_t c = 0; c < count; c++) {
+        size_t channel = (p->cin + first + c) * d.channel;
+
+        for (uint32_t ky = 0, y = 0, down = 0; ky < n->kh; ky++) {
+            size_t row = channel + y * d.phase_row + down * d.row;
+
+            for (uint32_t kx = 0, x = 0; kx < n->kw; kx++, to += 2 * (size_t)p->group) {
+                copy_row(r, row + x * d.phase, to, width);
+                if (++x == sx) {
+                    x = 0;
+                    row += r->stride;
+                }
+            }
+            if (++y == sy) {
+                y = 0;
+                down++;
             }
         }
+    }
 }
 
-/*
- * A run's rows. In a kernel with steps they are in the streams by phase of the step, so those of one kernel
- * row and phase are a piece; a kernel of one tap has one row of use per input channel.
- */
-static uint32_t take_run(const struct eng_panel *p, uint32_t column, take_rows *take)
+static void copy(const struct eng_panel *p, const struct runs *r, uint32_t first, uint32_t count)
 {
-    const struct pr_ne *n = &p->ne->task->ne;
-    uint32_t taps = n->kw * n->kh, run, channels = p->channels;
-    bool phased = eng_weights_are_phased(p->ne->weights, p->ne->task);
-    uint64_t cin = p->cin;
-    struct rows r = {.step = 1, .count = (size_t)channels * taps};
-    const uint8_t *first;
-
-    run = eng_weights_run(p->ne->weights, p->ne->task, p->ne->group, p->first + column, p->count - column,
-                          phased ? 0 : cin * taps, &r.from, &r.stride);
-    if (!phased) {
-        take(p, &r, column, run);
-        return run;
+    switch (r->width) {
+    case 1: copy_channels(p, r, first, count, 1); break;
+    case 2: copy_channels(p, r, first, count, 2); break;
+    case 4: copy_channels(p, r, first, count, 4); break;
+    case 8: copy_channels(p, r, first, count, 8); break;
+    case 16: copy_channels(p, r, first, count, 16); break;
+    default: copy_channels(p, r, first, count, r->width); break;
     }
-    first = r.from;
-    if (taps == 1) {
-        r.from = first + eng_weights_row(p->ne->task, cin) * r.stride;
-        r.stride *= (size_t)n->sx * n->sy;
-        take(p, &r, column, run);
-        return run;
-    }
-    take_phases(p, &r, column, run, take);
-    return run;
 }
 
-/* Runs that make whole vectors, or halves of long ones. */
-static bool is_direct(const struct eng_panel *p)
+/* The runs from `column` on that have the first one's width and stride. */
+static void find_runs(const struct eng_panel *p, uint32_t column, struct runs *r)
 {
-    uint32_t lanes = p->mac->kernels->lanes, least = lanes < 8 ? lanes : 8, run;
-    const uint8_t *from;
+    uint32_t width;
     size_t stride;
 
-    for (uint32_t c = 0; c < p->count; c += run) {
-        run = eng_weights_run(p->ne->weights, p->ne->task, p->ne->group, p->first + c, p->count - c, 0, &from,
-                              &stride);
-        if (run % least)
-            return false;
+    r->column = column;
+    for (r->count = 0; column < p->count && r->count < RUNS_MAX; r->count++, column += width) {
+        width = eng_weights_run(p->ne->weights, p->ne->task, p->ne->group, p->first + column,
+                                p->count - column, 0, &r->from[r->count], &stride);
+        if (r->count && (width != r->width || stride != r->stride))
+            return;
+        r->width = width;
+        r->stride = stride;
     }
-    return p->count == p->group;
+}
+
+static void convert(const struct eng_panel *p, const struct runs *r)
+{
+    size_t taps = (size_t)p->ne->task->ne.kw * p->ne->task->ne.kh;
+    const uint8_t *from = r->from[0] + p->cin * taps * r->stride;
+
+    if (r->stride == 2 * (size_t)r->width)
+        p->mac->kernels->to_float(from, p->to, p->channels * taps * p->group, &p->mac->weight);
+    else
+        p->mac->kernels->rows_to_float(from, r->stride, p->to, p->group, p->channels * taps, p->group,
+                                       &p->mac->weight);
 }
 
 void eng_panel_load(const struct eng_panel *p)
 {
-    size_t rows = (size_t)p->channels * p->ne->task->ne.kw * p->ne->task->ne.kh;
+    const struct pr_ne *n = &p->ne->task->ne;
+    size_t taps = (size_t)n->kw * n->kh;
+    uint32_t part = eng_least(p->channels, taps < PART_ROWS ? PART_ROWS / taps : 1), count;
+    struct runs runs[2];
 
-    if (is_direct(p)) {
-        for (uint32_t c = 0; c < p->count;)
-            c += take_run(p, c, convert);
+    find_runs(p, 0, &runs[0]);
+    if (runs[0].width == p->group && !eng_weights_are_phased(p->ne->weights, p->ne->task)) {
+        convert(p, &runs[0]);
         return;
     }
     if (p->count < p->group)
-        memset(p->fp16, 0, rows * p->group * 2);
-    for (uint32_t c = 0; c < p->count;)
-        c += take_run(p, c, copy);
-    p->mac->kernels->to_float(p->fp16, p->to, rows * p->group, &p->mac->weight);
+        memset(p->fp16, 0, part * taps * p->group * 2);
+    for (uint32_t c = 0; c < p->channels; c += count) {
+        count = eng_least(part, p->channels - c);
+        copy(p, &runs[0], c, count);
+        for (uint32_t column = runs[0].count * runs[0].width; column < p->count;
+             column += runs[1].count * runs[1].width) {
+            find_runs(p, column, &runs[1]);
+            copy(p, &runs[1], c, count);
+        }
+        p->mac->kernels->to_float(p->fp16, p->to + c * taps * p->group, count * taps * p->group,
+                                  &p->mac->weight);
+    }
 }
 
 void eng_panel_load_bias(const struct eng_ne *ne, const struct eng_mac_setup *mac, uint32_t first,

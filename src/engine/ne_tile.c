@@ -25,6 +25,8 @@ enum {
     PANEL_TAPS = 768,       /* of a step */
     PIECE_WORK = 1 << 19,   /* products that are worth another thread */
     TILE_CHANNELS_MAX = 32, /* of any instruction set */
+    CACHE_LINE = 64,        /* bytes */
+    TILE_BYTES = 32,        /* of a row of a tile and the zeros that fill it up, as finish_tile has it */
 };
 
 static uint64_t taps_of(const struct eng_tile_plan *m)
@@ -111,6 +113,13 @@ static void plan_pieces(struct eng_tile_plan *m)
         m->rows = balance(m->rows, eng_ne_blocks(m->rows, pieces));
 }
 
+/* An odd number of cache lines, so that the rows of all channels are not in the same places of a cache. */
+static void plan_stage(struct eng_tile_plan *m)
+{
+    if (m->columns > m->mac.kernels->tile_pixels && eng_view_is_packed(&m->ne->operands.dst, PR_AXIS_W))
+        m->stage_row = ((2 * (size_t)m->columns + TILE_BYTES) / 64 | 1) * 64 + 128;
+}
+
 static void plan_memory(struct eng_tile_plan *m)
 {
     const struct pr_ne *n = &m->ne->task->ne;
@@ -120,12 +129,13 @@ static void plan_memory(struct eng_tile_plan *m)
     m->blocks[2] = eng_ne_blocks(m->cout, m->channels);
     m->acc_floats = pr_round_up(m->acc_floats, 16);
     m->in_floats = pr_round_up(m->chunk * m->in_channel + m->mac.kernels->lanes, 16);
-    m->line_floats =
-        n->sx > 1 ? pr_round_up((m->columns - 1) * n->sx + n->kw + m->mac.kernels->lanes, 16) : 0;
+    m->line_row = n->sx > 1 ? pr_round_up((m->columns - 1) * n->sx + n->kw + 8, 16) : 0;
+    m->line_floats = ENG_TILE_LINES * m->line_row;
     m->panel_floats = m->step * taps_of(m) * m->group;
     m->bias_floats = pr_round_up(m->channels, 16);
+    m->stage_floats = m->stage_row / sizeof(float) * m->group;
     m->worker_floats = m->acc_floats + m->in_floats + m->line_floats + m->panel_floats + m->bias_floats +
-                       pr_round_up(m->panel_floats / 2, 16);
+                       pr_round_up(m->panel_floats / 2, 16) + m->stage_floats;
 }
 
 static void plan(struct eng_tile_plan *m)
@@ -141,6 +151,7 @@ static void plan(struct eng_tile_plan *m)
     plan_pixels(m);
     plan_channels(m);
     plan_pieces(m);
+    plan_stage(m);
     plan_memory(m);
 }
 
@@ -171,6 +182,7 @@ static void block_begin(const struct eng_tile_plan *m, struct eng_tile_block *b,
     b->panel = b->line + m->line_floats;
     b->bias = b->panel + m->panel_floats;
     b->panel_fp16 = (uint8_t *)(b->bias + m->bias_floats);
+    b->stage = b->panel_fp16 + pr_round_up(m->panel_floats / 2, 16) * sizeof(float);
     eng_panel_load_bias(m->ne, &m->mac, b->c0, b->channels, b->bias);
     for (uint32_t c = b->channels; c < m->bias_floats; c++)
         b->bias[c] = 0;
@@ -187,6 +199,7 @@ struct step {
     bool careful;                 /* a weight is not finite, and taps may be on the padding */
     uint32_t x, y, columns, rows; /* the tile, in the block */
     float *acc;
+    uint8_t *row; /* destination of the group's first channel, for a row of several tiles */
 };
 
 /*
@@ -270,6 +283,64 @@ static void store_tile(const struct step *s)
     s->m->mac.kernels->finish_tile(&end, &s->m->mac.finish);
 }
 
+/*
+ * Several tiles make a row: it is put together, and then each channel's row is stored as a whole. A tile's
+ * zeros are overwritten by the next tile.
+ */
+static void stage_tile(const struct step *s)
+{
+    struct eng_tile_end end = {
+        .acc = s->acc,
+        .acc_next = (size_t)s->vectors * s->m->mac.kernels->lanes,
+        .bias = s->b->bias + s->channel,
+        .rows = 1,
+        .columns = s->columns,
+        .channels = s->count,
+        .to = s->b->stage + 2 * (size_t)s->x,
+        .column = 2,
+        .channel = s->m->stage_row,
+        .tail = TILE_BYTES - 2 * s->columns,
+    };
+
+    s->m->mac.kernels->finish_tile(&end, &s->m->mac.finish);
+}
+
+static uint8_t *row_target(const struct step *s)
+{
+    struct eng_line line = {.index = {s->b->x0, s->b->y0 + s->y, 0, s->b->c0 + s->channel, 0},
+                            .axis = PR_AXIS_W,
+                            .n = s->b->columns};
+
+    return eng_view_line_target(&s->m->ne->operands.dst, &line, NULL);
+}
+
+/* The cache lines of the destination arrive while sums are made: each with the first tile that reaches it. */
+static void prefetch_tile(const struct step *s)
+{
+    size_t begin = 2 * (size_t)s->x, last = begin + 2 * (size_t)s->columns - 1;
+    const uint8_t *at = s->row + last;
+
+    if (begin && (begin - 1) / CACHE_LINE == last / CACHE_LINE)
+        return;
+    for (uint32_t c = 0; c < s->count; c++, at += s->m->ne->operands.dst.stride[PR_AXIS_C])
+        __builtin_prefetch(at, 1);
+}
+
+static void store_row(const struct step *s)
+{
+    const struct eng_view *dst = &s->m->ne->operands.dst;
+    uint8_t *to = s->row;
+    const uint8_t *from = s->b->stage;
+    size_t bytes = 2 * (size_t)s->b->columns;
+    size_t tail = s->b->x0 + s->b->columns == s->m->wout ? dst->tail - dst->tail_begin : 0;
+
+    for (uint32_t c = 0; c < s->count; c++, to += dst->stride[PR_AXIS_C], from += s->m->stage_row) {
+        memcpy(to, from, bytes);
+        if (tail)
+            memset(to + bytes, 0, tail);
+    }
+}
+
 /* Any destination, pixel by pixel. */
 static void store_pixels(const struct step *s)
 {
@@ -299,22 +370,30 @@ static void step_run(struct step *s)
     uint32_t most = m->mac.kernels->tile_pixels, columns = balance(s->b->columns, most), rows = 1;
     const struct eng_view *dst = &m->ne->operands.dst;
     bool packed = eng_view_is_packed(dst, PR_AXIS_W) || (eng_view_is_packed(dst, PR_AXIS_C) && !dst->tail);
-    bool kept = m->step < m->cin;
+    bool kept = m->step < m->cin, staged = m->stage_row && columns < s->b->columns;
 
     if (columns == s->b->columns && most >= 2 * columns)
         rows = m->flat ? most / columns : 2;
     for (s->y = 0; s->y < s->b->rows; s->y += s->rows) {
         s->rows = eng_least(rows, s->b->rows - s->y);
+        if (s->end && staged)
+            s->row = row_target(s);
         for (s->x = 0; s->x < s->b->columns; s->x += s->columns) {
             s->columns = eng_least(columns, s->b->columns - s->x);
+            if (s->end && staged)
+                prefetch_tile(s);
             mac(s);
-            if (s->end && packed)
+            if (s->end && staged)
+                stage_tile(s);
+            else if (s->end && packed)
                 store_tile(s);
             else if (s->end)
                 store_pixels(s);
             if (kept)
                 s->acc += (size_t)s->rows * s->columns * s->vectors * m->mac.kernels->lanes;
         }
+        if (s->end && staged)
+            store_row(s);
     }
 }
 

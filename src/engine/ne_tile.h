@@ -5,6 +5,8 @@
 
 #include "engine/ne.h"
 
+#define ENG_TILE_LINES 16u /* that are converted before their columns are sorted by phase */
+
 /*
  * A task and how it is cut: into blocks of output channels, rows and columns, the input channels of a block
  * into chunks whose input is converted at once, and a chunk into steps whose weights are a panel.
@@ -26,7 +28,9 @@ struct eng_tile_plan {
      */
     uint32_t in_rows;
     size_t in_phase, in_row, in_channel;
-    size_t acc_floats, in_floats, line_floats, panel_floats, bias_floats, worker_floats;
+    size_t line_row; /* of a line before its columns are sorted by phase, with what vectors read beyond */
+    size_t stage_row; /* bytes of a channel's row where several tiles make a row of outputs, else 0 */
+    size_t acc_floats, in_floats, line_floats, panel_floats, bias_floats, stage_floats, worker_floats;
     uint32_t *offset; /* of each tap of a step in the input */
     float *memory;
 };
@@ -36,7 +40,7 @@ struct eng_tile_block {
     uint32_t c0, channels, y0, rows, x0, columns;
     uint32_t cin, chunk; /* input channels of the present chunk */
     float *acc, *in, *line, *panel, *bias;
-    uint8_t *panel_fp16;
+    uint8_t *panel_fp16, *stage;
 };
 
 /* The input of the present chunk. */

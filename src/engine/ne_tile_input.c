@@ -83,22 +83,20 @@ static void load_whole(const struct eng_tile_plan *m, const struct span *x, cons
 
 typedef float four __attribute__((vector_size(16)));
 
-/* Every second float, from the first or the second one on. */
-static void take_second(const float *from, uint32_t phase, uint32_t n, float *to)
+/*
+ * Every second float, from the first or the second one on. Reads up to 7 floats more and writes up to 3 more
+ * than needed: what follows in `to` is written later.
+ */
+static void take_second(const float *from, uint32_t n, float *to)
 {
-    uint32_t x = 0;
-
-    /* Not the last ones, because two loads reach one further than the last float when `phase` is 1. */
-    for (; x + 5 <= n; x += 4) {
+    for (uint32_t x = 0; x < n; x += 4) {
         four a, b;
 
-        memcpy(&a, from + 2 * (size_t)x + phase, sizeof(a));
-        memcpy(&b, from + 2 * (size_t)x + phase + 4, sizeof(b));
+        memcpy(&a, from + 2 * (size_t)x, sizeof(a));
+        memcpy(&b, from + 2 * (size_t)x + 4, sizeof(b));
         a = __builtin_shufflevector(a, b, 0, 2, 4, 6);
         memcpy(to + x, &a, sizeof(a));
     }
-    for (; x < n; x++)
-        to[x] = from[2 * (size_t)x + phase];
 }
 
 /* The columns of each phase, out of a line that has them all. */
@@ -110,7 +108,7 @@ static void sort_phases(const struct eng_tile_plan *m, const float *line, uint32
         uint32_t count = (columns - 1 - phase) / n->sx + 1;
 
         if (n->sx == 2)
-            take_second(line, phase, count, to);
+            take_second(line + phase, count, to);
         else
             for (uint32_t x = 0; x < count; x++)
                 to[x] = line[(size_t)x * n->sx + phase];
@@ -120,30 +118,39 @@ static void sort_phases(const struct eng_tile_plan *m, const float *line, uint32
 static void load_phases(const struct eng_tile_plan *m, const struct eng_tile_block *b, const struct span *x,
                         const struct span *y, uint32_t c, float *to)
 {
-    zero(b->line, x->first);
-    for (uint32_t row = 0; row < y->count; row++, to += m->in_row) {
+    float *line = b->line;
+
+    for (uint32_t row = 0; row < y->count; row++, to += m->in_row, line += m->line_row) {
         if (row < y->first || row >= y->end) {
             zero(to, m->in_row);
             continue;
         }
-        load_rows(m, (uint32_t)(x->at + x->first), (uint32_t)(y->at + row), 1, c, 1, x->end - x->first,
-                  b->line + x->first, 0);
-        zero(b->line + x->end, x->count - x->end);
-        sort_phases(m, b->line, x->count, to);
+        if (row == y->first || line == b->line + ENG_TILE_LINES * m->line_row) {
+            line = b->line;
+            load_rows(m, (uint32_t)(x->at + x->first), (uint32_t)(y->at + row), 1, c,
+                      eng_least(y->end - row, ENG_TILE_LINES), x->end - x->first, line + x->first,
+                      m->line_row);
+        }
+        zero(line, x->first);
+        zero(line + x->end, x->count - x->end);
+        sort_phases(m, line, x->count, to);
     }
 }
 
 static void load_flat(const struct eng_tile_plan *m, const struct eng_tile_block *b, uint32_t c, float *to)
 {
     const struct pr_ne *n = &m->ne->task->ne;
+    uint32_t columns = (b->columns - 1) * n->sx + 1;
 
     if (n->sx == 1) {
         load_rows(m, b->x0, b->y0 * n->sy, n->sy, c, b->rows, b->columns, to, b->columns);
         return;
     }
     for (uint32_t row = 0; row < b->rows; row++, to += b->columns) {
-        load_rows(m, b->x0 * n->sx, (b->y0 + row) * n->sy, 1, c, 1, (b->columns - 1) * n->sx + 1, b->line, 0);
-        sort_phases(m, b->line, (b->columns - 1) * n->sx + 1, to);
+        if (row % ENG_TILE_LINES == 0)
+            load_rows(m, b->x0 * n->sx, (b->y0 + row) * n->sy, n->sy, c,
+                      eng_least(b->rows - row, ENG_TILE_LINES), columns, b->line, m->line_row);
+        sort_phases(m, b->line + row % ENG_TILE_LINES * m->line_row, columns, to);
     }
 }
 

@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <math.h>
 
-enum { PIECE_WORK = 1 << 19 }; /* taps that are worth handing to another thread; it changes only the speed */
+enum { PIECE_WORK = 1 << 16 }; /* taps that are worth handing to another thread; it changes only the speed */
 
 struct windows {
     const struct eng_ne *ne;

@@ -12,6 +12,8 @@
 
 #include "engine/half.h"
 
+#define FP16_ZERO 0x1p-25f /* what is below rounds to 0 */
+
 bool eng_table_read(struct eng_table *table, const uint16_t values[PR_TABLE_VALUES],
                     struct pr_problem *problem)
 {
@@ -40,6 +42,23 @@ bool eng_table_read(struct eng_table *table, const uint16_t values[PR_TABLE_VALU
     return true;
 }
 
+/*
+ * As ReLU6: its knots are all 0 and so near 0 that x itself is 0 there when it is rounded to fp16. Other
+ * clamps have none of their knots between `low` and `high`.
+ */
+static bool is_clamp(const struct eng_table *table)
+{
+    bool zeros = table->last < FP16_ZERO;
+
+    for (unsigned i = 0; i < ENG_TABLE_KNOTS; i++)
+        zeros = zeros && table->knot[i] == 0 && !signbit(table->knot[i]);
+    return table->kind == PR_ACTIVATION_PLAIN && !table->odd && !table->positive && table->low >= 0 &&
+           !signbit(table->low) && !signbit(table->below) && table->low == table->below &&
+           table->low < table->high && table->high == table->above && table->high < ENG_CEILING &&
+           table->high_slope == 1 && table->high_intercept == 0 && table->first <= table->low &&
+           (zeros || table->last <= table->low);
+}
+
 void eng_table_derive(struct eng_table *table)
 {
     float last = ENG_TABLE_KNOTS - 1, before = nextafterf(table->first, -INFINITY);
@@ -50,6 +69,7 @@ void eng_table_derive(struct eng_table *table)
     table->last = table->first + last / table->scale;
     table->inner_low = table->low > before ? table->low : before;
     table->inner_high = table->high < table->last ? table->high : table->last;
+    table->clamp = is_clamp(table);
 }
 
 /*

@@ -28,6 +28,8 @@ struct eng_table {
     float step[ENG_TABLE_KNOTS]; /* from each knot to the next; the last one has itself as the next */
     float place, last;           /* the first knot's x times scale, and the last knot's x */
     float inner_low, inner_high; /* between these, without them, a plain table has neither tail nor clamp */
+    /* In fp16 the value is x, but at least `low` (0 or more) and at most `high`; a NaN is not considered. */
+    bool clamp;
 };
 
 /* False with a problem when the table's code or exponent is not supported. */

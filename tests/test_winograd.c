@@ -332,13 +332,14 @@ static void the_limit_is_a_sum(void **state)
     } table[] = {{0x5b00, true}, {0x5b20, false}}; /* 224, 228 */
     struct test_rng rng;
     struct way way = {ENG_PATH_FAST, ENG_ISA_PORTABLE, 1};
+    unsigned differing = 0;
 
     (void)state;
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned round = 0; round < 16; round++) {
+        unsigned i = round % 2;
         struct layer l;
-        unsigned differing;
 
-        test_rng_init(&rng, 7900);
+        test_rng_init(&rng, 7900 + round / 2);
         random_layer(&l, &rng, (uint32_t[]){16, 16, 16, 1}, 16);
         l.task.ne.bias = false;
         l.task.ne.acc_bias = 0;
@@ -362,14 +363,15 @@ static void the_limit_is_a_sum(void **state)
                 guarded_close(&l.kernel[e]);
         pack_weights(&l, &rng);
         run_reference(&l);
-        run_ways(&l, ENG_WINOGRAD_ALWAYS, i);
-        differing = check_bound(&l, true, i);
+        run_ways(&l, ENG_WINOGRAD_ALWAYS, round);
         if (table[i].used)
-            assert_true(differing > 0);
+            differing += check_bound(&l, true, round);
         else
-            check_bytes(&l.task.dst, l.y.bytes, l.expected, l.y.size, &way, i);
+            check_bytes(&l.task.dst, l.y.bytes, l.expected, l.y.size, &way, round);
         layer_close(&l);
     }
+    /* fp16 hides most differences: few results of a round show one, or none. */
+    assert_true(differing > 0);
     ways_end();
 }
 

@@ -140,18 +140,25 @@ INLINE unsigned pe_lines(struct pe_form form)
     return form.op == PR_PE_AFFINE ? 3 : form.two ? 2 : 1;
 }
 
+INLINE void pe_source(struct pe_sources *s, const struct eng_band_source *in, size_t row, unsigned i,
+                      const struct eng_load *load)
+{
+    s->at[i] = in->at + row * in->row;
+    s->one[i] = in->one;
+    s->all[i] = vec_set(0);
+    if (s->one[i])
+        s->all[i] = vec_from_fp16_one(s->at[i], load);
+}
+
 /* The sources of one row of a band. */
 INLINE void pe_row(struct pe_sources *s, const struct eng_band *band, size_t row, struct pe_form form,
                    const struct eng_pe_constants *k)
 {
-    UNROLL
-    for (unsigned i = 0; i < pe_lines(form); i++) {
-        s->at[i] = band->in[i].at + row * band->in[i].row;
-        s->one[i] = band->in[i].one;
-        s->all[i] = vec_set(0);
-        if (s->one[i])
-            s->all[i] = vec_from_fp16_one(s->at[i], &k->load[i > 0]);
-    }
+    pe_source(s, &band->in[0], row, 0, &k->load[0]);
+    if (pe_lines(form) > 1)
+        pe_source(s, &band->in[1], row, 1, &k->load[1]);
+    if (pe_lines(form) > 2)
+        pe_source(s, &band->in[2], row, 2, &k->load[1]);
 }
 
 /* The elements before the finish; `raw` has the constants without rules for loads. */

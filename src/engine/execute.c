@@ -374,7 +374,7 @@ static int compute_staged(struct execution *x)
         return -ENOMEM;
     if (x->dst.granted)
         dart_copy_in(x->dst.range, 0, staged.host, x->dst.span);
-    else
+    else if (x->dst.host)
         memcpy(staged.host, x->dst.host, x->dst.span);
     status = compute(x, &staged);
     if (status)
@@ -383,7 +383,7 @@ static int compute_staged(struct execution *x)
         keep(x, &x->src[0]);
     if (x->dst.granted)
         dart_copy_out(x->dst.range, 0, staged.host, x->dst.span);
-    else
+    else if (x->dst.host)
         memcpy(x->dst.host, staged.host, x->dst.span);
     return 0;
 }

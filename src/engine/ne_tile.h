@@ -28,7 +28,7 @@ struct eng_tile_plan {
      */
     uint32_t in_rows;
     size_t in_phase, in_row, in_channel;
-    size_t line_row; /* of a line before its columns are sorted by phase, with what vectors read beyond */
+    size_t line_row;  /* of a line before its columns are sorted by phase, with what vectors read beyond */
     size_t stage_row; /* bytes of a channel's row where several tiles make a row of outputs, else 0 */
     size_t acc_floats, in_floats, line_floats, panel_floats, bias_floats, stage_floats, worker_floats;
     uint32_t *offset; /* of each tap of a step in the input */

@@ -607,7 +607,7 @@ struct ane_machine_descriptor {
 /*
  * Copies descriptors that ran since ANE_PROFILE_DESCRIPTORS was switched on, in the order of their first run:
  * at most `capacity` of them to `rows`, which may be NULL when that is 0. *count is how many there are.
- * Descriptors are told apart by address; 65,536 of them are kept.
+ * Descriptors are distinguished by address; 65,536 of them are kept.
  * 0; -EINVAL: they are not measured; -EPERM as above.
  */
 ANE_API int ane_machine_profile_descriptors(struct ane_machine *machine, struct ane_machine_descriptor *rows,

@@ -420,49 +420,7 @@ INLINE vec vec_from_fp16_runs(const uint8_t *const *run, size_t at, unsigned lan
     return lanes == 8 ? vec_from_fp16(run[0] + at, load) : vec_of_fp16(two_runs(run, at), load);
 }
 
-/* The same for four rows. */
-INLINE void vecs_from_fp16_runs(const uint8_t *const *run, size_t at, size_t stride, unsigned lanes,
-                                const struct eng_load *load, vec w[4])
-{
-    w[0] = vec_from_fp16_runs(run, at, lanes, load);
-    w[1] = vec_from_fp16_runs(run, at + stride, lanes, load);
-    w[2] = vec_from_fp16_runs(run, at + 2 * stride, lanes, load);
-    w[3] = vec_from_fp16_runs(run, at + 3 * stride, lanes, load);
-}
-
-/* Lanes of a vector, clipped to those that there are. */
-struct lanes {
-    size_t begin, end;
-};
-
-INLINE struct lanes lanes_between(int64_t begin, int64_t end)
-{
-    size_t from = begin < 0 ? 0 : begin < LANES ? (size_t)begin : LANES;
-    size_t to = end < 0 ? 0 : end < LANES ? (size_t)end : LANES;
-
-    return (struct lanes){from, to};
-}
-
-/* Not inlined: a vector at the edge of a row is rare, and the loops that load one are unrolled. */
-TARGET __attribute__((noinline)) static vec vec_from_fp16_edge(const uint8_t *from, size_t begin, size_t end,
-                                                               const struct eng_load *load, vec outside)
-{
-    uint8_t part[2 * LANES] = {0};
-
-    if (begin >= end)
-        return outside;
-    __builtin_memcpy(part + 2 * begin, from + 2 * begin, 2 * (end - begin));
-    return vec_first(outside, begin, vec_first(vec_from_fp16(part, load), end, outside));
-}
-
-/* Those lanes; the others are `outside`, and their bytes are not read. */
-INLINE vec vec_from_fp16_lanes(const uint8_t *from, struct lanes which, const struct eng_load *load,
-                               vec outside)
-{
-    if (which.begin == 0 && which.end == LANES)
-        return vec_from_fp16(from, load);
-    return vec_from_fp16_edge(from, which.begin, which.end, load, outside);
-}
+#include "engine/kernels_lanes.h"
 
 INLINE __m128i fp16_of_vec(vec v, unsigned rules)
 {

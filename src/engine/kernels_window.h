@@ -7,7 +7,7 @@
  * overlap, in a ring of registers: the loop over input rows is unrolled by the ring's period.
  */
 
-/* clang unrolls these loops where it can; where it is told to and cannot, it warns. */
+/* clang unrolls these loops where it can; where a pragma asks for it and it cannot, it warns. */
 #if defined(__clang__)
 #define UNROLL_STRIP
 #else

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/pause.h"
 #include "engine/compute.h"
 
 #define SPIN_NS   100000u /* how long a worker looks for the next run, and how long its caller waits awake */
@@ -94,15 +95,6 @@ static uint64_t now(void)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-static void pause_processor(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
 /* One turn of a thread that looks for something, and when it began to. False when it has looked for long. */
 static bool look_again(uint64_t begin)
 {
@@ -111,7 +103,7 @@ static bool look_again(uint64_t begin)
     if (spent >= PAUSE_NS)
         sched_yield();
     else
-        pause_processor();
+        base_pause();
     return spent < SPIN_NS;
 }
 
@@ -171,7 +163,7 @@ static bool find_run(struct eng_pool *pool, unsigned *joined)
         for (unsigned i = 0; i < LOOKS; i++) {
             if (join(pool, joined))
                 return true;
-            pause_processor();
+            base_pause();
         }
         if (atomic_load_explicit(&pool->stop, memory_order_acquire))
             return false;
@@ -341,7 +333,7 @@ static bool close_run(struct eng_pool *pool)
         for (unsigned i = 0; i < LOOKS; i++) {
             if (!(atomic_load(&pool->gate) & INSIDE))
                 return true;
-            pause_processor();
+            base_pause();
         }
     } while (look_again(begin));
     gate = atomic_fetch_or(&pool->gate, ASLEEP) | ASLEEP;

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/pause.h"
 #include "base/processor.h"
 
 #define LOOK_NS         50000u   /* about what a sleeping thread needs to wake up */
@@ -64,15 +65,6 @@ static void end_looking(void)
     atomic_fetch_sub_explicit(&lookers, 1, memory_order_relaxed);
 }
 
-static void pause_processor(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
 /* One turn of a thread that looks since `begin`. False when that has been long. */
 static bool look_again(uint64_t begin)
 {
@@ -81,7 +73,7 @@ static bool look_again(uint64_t begin)
     if (spent >= PAUSE_NS)
         sched_yield();
     else
-        pause_processor();
+        base_pause();
     return spent < LOOK_NS;
 }
 
@@ -207,7 +199,7 @@ static void hand_over(struct mach_host_mutex *mutex)
     for (unsigned i = 0; i < HAND_OVER_LOOKS; i++) {
         if (atomic_load_explicit(&mutex->admitted, memory_order_relaxed) != before)
             break;
-        pause_processor();
+        base_pause();
     }
     take_again(mutex);
 }

@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/pause.h"
+
 #define SLEEP_NS     100000000l /* then the socket is looked at */
 #define LOOKS        16u        /* at a word, between two looks at the clock */
 #define LEFT_TO_REST 4u         /* slots that calls which wait leave free */
@@ -32,15 +34,6 @@ static uint64_t now(void)
     return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
 }
 
-static void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
 static bool spin(const uint32_t *word, uint32_t value, uint64_t ns)
 {
     uint64_t begin = now(), spent;
@@ -49,7 +42,7 @@ static bool spin(const uint32_t *word, uint32_t value, uint64_t ns)
         for (unsigned i = 0; i < LOOKS; i++) {
             if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value)
                 return true;
-            relax();
+            base_pause();
         }
         spent = now() - begin;
         if (spent >= PR_RING_SPIN_ALONE_NS)

@@ -19,6 +19,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/file.h"
+#include "base/pause.h"
 #include "service/advice.h"
 #include "service/futex.h"
 #include "service/peer.h"
@@ -254,15 +255,6 @@ void svc_ring_serve(struct svc_peer *session, struct pr_ring_slot *slot, unsigne
 
 /* ---- Waiting ---- */
 
-static void rest(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
 static bool posted(const struct pr_ring_slot *slot)
 {
     return __atomic_load_n(&slot->state, __ATOMIC_SEQ_CST) == PR_RING_POSTED;
@@ -282,7 +274,7 @@ static bool spin(struct svc_peer *session, const struct pr_ring_slot *slot)
         if (spent >= PR_RING_SPIN_ALONE_NS)
             sched_yield();
         for (unsigned i = 0; i < LOOKS_AT_ONCE && !found; i++) {
-            rest();
+            base_pause();
             found = __atomic_load_n(&slot->state, __ATOMIC_RELAXED) == PR_RING_POSTED;
         }
         spent = svc_service_now() - begin;

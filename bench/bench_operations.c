@@ -2,9 +2,9 @@
 /*
  * Single operations here beside oneDNN, one thread each. The two take turns in short slices of one run, so
  * that both have the same machine; a time is the shortest of all calls. Ours is the whole call of a user:
- * e5rt_execution_stream_execute_sync with fp16 buffers, packed or in the engine's form. The limit is the
- * largest of three: multiply-accumulates at the peak, fp16 conversions, and the bytes of surfaces and
- * weights, moved by a plain loop in the same slices.
+ * e5rt_execution_stream_execute_sync with fp16 buffers, packed or in the engine's form. Of two forms the
+ * faster one counts, on both sides. The limit is the largest of three: multiply-accumulates at the peak, fp16
+ * conversions, and the bytes of surfaces and weights, moved by a plain loop in the same slices.
  *
  *   bench_operations [--seconds S] [--json FILE] [NAME ...]    rows whose name has NAME in it
  */
@@ -116,11 +116,22 @@ static double compare(const struct row *row)
     return error / largest;
 }
 
-static double peer_time(const struct row *row)
+/* Of two forms of the same operation the faster one; either may be absent. */
+static const struct subject *faster(const struct row *row, enum who a, enum who b)
 {
-    double plain = row->subject[PEER_PLAIN].min, chosen = row->subject[PEER_CHOSEN].min;
+    const struct subject *first = &row->subject[a], *second = &row->subject[b];
 
-    return plain > 0 && chosen > 0 ? fmin(plain, chosen) : plain + chosen;
+    return second->min > 0 && (first->min <= 0 || second->min < first->min) ? second : first;
+}
+
+static const struct subject *ours_of(const struct row *row)
+{
+    return faster(row, OURS_PACKED, OURS_ENGINE);
+}
+
+static const struct subject *peer_of(const struct row *row)
+{
+    return faster(row, PEER_PLAIN, PEER_CHOSEN);
 }
 
 static void find_limit(struct row *row, const struct bench_limits *limits)
@@ -203,25 +214,16 @@ static void print_limits(const struct bench_limits *limits)
 
 static void print_head(void)
 {
-    printf("one thread, microseconds: the shortest call / the median. ratio: %s / ours in packed\n"
-           "buffers. engine: ours, buffers in the engine's form. of limit: the better of the two\n\n",
+    printf("one thread, microseconds: the shortest call / the median, each library with buffers in its\n"
+           "faster form. ratio: %s / ours. packed: ours with packed buffers\n\n",
            bench_peer_name() ? bench_peer_name() : "no oneDNN in this build");
-    printf("%-26s %19s %10s %19s %7s %7s %10s %8s\n", "operation", "ours", "engine", "oneDNN", "ratio",
+    printf("%-26s %19s %10s %19s %7s %7s %10s %8s\n", "operation", "ours", "packed", "oneDNN", "ratio",
            "target", "limit", "of limit");
-}
-
-static double best(const struct row *row)
-{
-    double packed = row->subject[OURS_PACKED].min, engine = row->subject[OURS_ENGINE].min;
-
-    return engine > 0 ? fmin(packed, engine) : packed;
 }
 
 static void print_row(const struct row *row)
 {
-    const struct subject *ours = &row->subject[OURS_PACKED];
-    const struct subject *peer =
-        &row->subject[row->subject[PEER_CHOSEN].min == peer_time(row) ? PEER_CHOSEN : PEER_PLAIN];
+    const struct subject *ours = ours_of(row), *peer = peer_of(row);
     char target[16] = "";
 
     if (row->operation->target > 0)
@@ -229,9 +231,8 @@ static void print_row(const struct row *row)
     else
         snprintf(target, sizeof(target), "%.0f %%", 100 * row->operation->share);
     printf("%-26s %9.1f /%8.1f %10.1f %9.1f /%8.1f %7.2f %7s %10.1f %6.0f %%", row->operation->name,
-           1e6 * ours->min, 1e6 * ours->p50, 1e6 * row->subject[OURS_ENGINE].min, 1e6 * peer_time(row),
-           1e6 * peer->p50, peer_time(row) / ours->min, target, 1e6 * row->limit,
-           100 * row->limit / best(row));
+           1e6 * ours->min, 1e6 * ours->p50, 1e6 * row->subject[OURS_PACKED].min, 1e6 * peer->min,
+           1e6 * peer->p50, peer->min / ours->min, target, 1e6 * row->limit, 100 * row->limit / ours->min);
     printf(row->error > ERROR_MAX ? "  results differ by %.1f %%\n" : "\n", 100 * row->error);
     fflush(stdout);
 }
@@ -245,19 +246,23 @@ static void json_subject(FILE *json, const char *name, const struct subject *s)
 
 static void json_row(FILE *json, const struct row *row, bool first)
 {
-    static const char *const name[] = {"ours", "ours_engine_form", "onednn", "onednn_own_form", "bytes"};
+    static const char *const name[] = {"ours_packed", "ours_engine_form", "onednn_plain", "onednn_own_form",
+                                       "bytes"};
+    const struct subject *ours = ours_of(row), *peer = peer_of(row);
 
     fprintf(json, "%s\n  {\"name\": \"%s\"", first ? "" : ",", row->operation->name);
     for (unsigned who = 0; who < WHO_COUNT; who++)
         json_subject(json, name[who], &row->subject[who]);
-    if (peer_time(row) > 0)
-        fprintf(json, ", \"ratio\": %.4f", peer_time(row) / row->subject[OURS_PACKED].min);
+    json_subject(json, "ours", ours);
+    json_subject(json, "onednn", peer);
+    if (peer->min > 0)
+        fprintf(json, ", \"ratio\": %.4f", peer->min / ours->min);
     if (row->operation->target > 0)
         fprintf(json, ", \"target_ratio\": %.4f", row->operation->target);
     if (row->operation->share > 0)
         fprintf(json, ", \"target_of_limit\": %.4f", row->operation->share);
     fprintf(json, ", \"limit_us\": %.3f, \"of_limit\": %.4f, \"difference\": %.5f}", 1e6 * row->limit,
-            row->limit / best(row), row->error);
+            row->limit / ours->min, row->error);
 }
 
 static void json_head(FILE *json)

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "blob.h"
 #include "compiler/compile.h"
-#include "compiler/store/blob.h"
+#include "process.h"
 
 /* What the issue of this bench allows. */
 #define RATIO_MAX  2.4
@@ -20,14 +20,6 @@
 enum { MEMORY_TIMES = 3, MEMORY_MORE_MB = 200 };
 
 static char folder[] = "/tmp/anemone-bench-XXXXXX";
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static FILE *open_file(const char *name)
 {
@@ -45,32 +37,14 @@ static void remove_file(const char *name)
     unlink(path);
 }
 
-/* Weights that are all different, as weights are: `count` blobs of so many fp16 numbers. */
 static void write_weights(unsigned count, size_t numbers)
 {
-    FILE *file = open_file("weights.bin");
-    uint32_t head[CC_BLOB_HEADER / 4] = {count, CC_BLOB_VERSION};
-    uint64_t at = CC_BLOB_HEADER, seed = 1;
-    uint16_t *row = malloc(numbers * 2);
+    char path[64];
+    uint64_t seed = 1;
 
-    if (file)
-        fwrite(head, 1, sizeof(head), file);
-    for (unsigned i = 0; file && row && i < count; i++) {
-        uint64_t bytes = numbers * 2;
-        uint32_t blob[CC_BLOB_HEADER / 4] = {CC_BLOB_MAGIC, CC_BLOB_CODE_fp16, (uint32_t)bytes};
-
-        blob[4] = (uint32_t)(at + CC_BLOB_HEADER);
-        for (size_t k = 0; k < numbers; k++) {
-            seed = seed * 6364136223846793005u + 1442695040888963407u;
-            row[k] = (uint16_t)(0x2000 | seed >> 52); /* small and positive */
-        }
-        fwrite(blob, 1, sizeof(blob), file);
-        fwrite(row, 2, numbers, file);
-        at += CC_BLOB_HEADER + bytes;
-    }
-    free(row);
-    if (file)
-        fclose(file);
+    snprintf(path, sizeof(path), "%s/weights.bin", folder);
+    if (!bench_blob_write(path, count, numbers, bench_blob_random, &seed))
+        fprintf(stderr, "%s cannot be written\n", path);
 }
 
 /* relu after relu: one descriptor. */
@@ -91,7 +65,7 @@ static void write_relus(unsigned operations)
 /* 3x3 convolutions of `channels` channels with a relu each, over side x side. */
 static void write_convolutions(unsigned layers, unsigned channels, unsigned side, unsigned window)
 {
-    const size_t step = CC_BLOB_HEADER + (size_t)2 * channels * channels * window * window;
+    const size_t numbers = (size_t)channels * channels * window * window;
     FILE *file = open_file("chain.mil");
 
     if (!file)
@@ -103,9 +77,9 @@ static void write_convolutions(unsigned layers, unsigned channels, unsigned side
             file,
             "        tensor<fp16, [%u, %u, %u, %u]> w%u = const()[name = string(\"w%u\"), val = "
             "tensor<fp16, [%u, %u, %u, %u]>(BLOBFILE(path = string(\"@model_path/weights.bin\"), offset = "
-            "uint64(%zu)))];\n",
+            "uint64(%ju)))];\n",
             channels, channels, window, window, i, i, channels, channels, window, window,
-            CC_BLOB_HEADER + i * step);
+            (uintmax_t)bench_blob_offset(i, numbers));
         fprintf(file,
                 "        tensor<fp16, [1, %u, %u, %u]> c%u = conv(x = v%u, weight = w%u, pad_type = "
                 "string(\"same\"))[name = string(\"c%u\")];\n",
@@ -125,7 +99,7 @@ static double compile(void)
     struct cc_report report;
     struct base_error error = {{0}};
     char path[64];
-    double begin = now();
+    double begin = bench_now();
 
     snprintf(path, sizeof(path), "%s/chain.mil", folder);
     if (cc_compile(path, &options, &bundle, &report, &error)) {
@@ -133,7 +107,7 @@ static double compile(void)
         return -1;
     }
     cc_bundle_release(&bundle);
-    return now() - begin;
+    return bench_now() - begin;
 }
 
 /* The least of some runs: other processes only add to it. */
@@ -193,21 +167,6 @@ static void time_convolutions(void)
     }
 }
 
-/* VmHWM of this process in kB; 0 when the kernel does not say. */
-static unsigned long peak_kb(void)
-{
-    FILE *file = fopen("/proc/self/status", "r");
-    unsigned long kb = 0;
-    char line[128];
-
-    while (file && fgets(line, sizeof(line), file))
-        if (sscanf(line, "VmHWM: %lu", &kb) == 1)
-            break;
-    if (file)
-        fclose(file);
-    return kb;
-}
-
 /* The peak of a child that compiles the chain. */
 static unsigned long child_peak_kb(void)
 {
@@ -220,7 +179,7 @@ static unsigned long child_peak_kb(void)
         return 0;
     child = fork();
     if (child == 0) {
-        kb = compile() < 0 ? 0 : peak_kb();
+        kb = compile() < 0 ? 0 : bench_peak_kb();
         _exit(write(pipes[1], &kb, sizeof(kb)) != sizeof(kb));
     }
     close(pipes[1]);

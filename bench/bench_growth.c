@@ -12,7 +12,7 @@
 #include <anemone/e5rt.h>
 
 #include "base/array.h"
-#include "limits.h"
+#include "process.h"
 
 #define CALLS    2000u
 #define SECONDS  0.5

@@ -10,15 +10,15 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <anemone/e5rt.h>
 #include <anemone/machine.h>
 
 #include "base/array.h"
+#include "blob.h"
 #include "compiler/compile.h"
-#include "compiler/store/blob.h"
+#include "process.h"
 
 static char folder[] = "/tmp/anemone-load-XXXXXX";
 
@@ -28,14 +28,6 @@ struct figure {
     double more;    /* of a measurement with two times: the second */
     unsigned long peak_kb;
 };
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static const char *in_folder(const char *name)
 {
@@ -51,48 +43,14 @@ static double fail(const char *what, const char *why)
     return -1;
 }
 
-/* VmHWM of this process in kB; 0 when the kernel does not say. */
-static unsigned long peak_kb(void)
-{
-    FILE *file = fopen("/proc/self/status", "r");
-    unsigned long kb = 0;
-    char line[128];
-
-    while (file && fgets(line, sizeof(line), file))
-        if (sscanf(line, "VmHWM: %lu", &kb) == 1)
-            break;
-    if (file)
-        fclose(file);
-    return kb;
-}
-
 /* Models. */
 
-/* `count` blobs of so many fp16 numbers, which differ as weights do. */
 static void write_weights(const char *name, unsigned count, size_t numbers)
 {
-    FILE *file = fopen(in_folder(name), "w");
-    uint32_t head[CC_BLOB_HEADER / 4] = {count, CC_BLOB_VERSION};
-    uint64_t at = CC_BLOB_HEADER, seed = 1, *row = malloc(numbers * 2);
+    uint64_t seed = 1;
 
-    if (file)
-        fwrite(head, 1, sizeof(head), file);
-    for (unsigned i = 0; file && row && i < count; i++) {
-        uint32_t blob[CC_BLOB_HEADER / 4] = {CC_BLOB_MAGIC, CC_BLOB_CODE_fp16, (uint32_t)(numbers * 2)};
-        const uint64_t data = at + CC_BLOB_HEADER;
-
-        memcpy(&blob[4], &data, sizeof(data));
-        for (size_t k = 0; k < numbers / 4; k++) {
-            seed = seed * 6364136223846793005u + 1442695040888963407u;
-            row[k] = 0x2000200020002000u | (seed & 0x03ff03ff03ff03ffu); /* small and positive */
-        }
-        fwrite(blob, 1, sizeof(blob), file);
-        fwrite(row, 2, numbers, file);
-        at = data + numbers * 2;
-    }
-    free(row);
-    if (file)
-        fclose(file);
+    if (!bench_blob_write(in_folder(name), count, numbers, bench_blob_random, &seed))
+        fail(name, "The weights cannot be written.");
 }
 
 static FILE *begin_model(const char *name, unsigned channels, unsigned side)
@@ -109,15 +67,15 @@ static FILE *begin_model(const char *name, unsigned channels, unsigned side)
 static void write_convolutions(const char *name, const char *weights, unsigned layers, unsigned channels,
                                unsigned side)
 {
-    const size_t step = CC_BLOB_HEADER + (size_t)2 * channels * channels;
     FILE *file = begin_model(name, channels, side);
 
     for (unsigned i = 0; file && i < layers; i++) {
         fprintf(file,
                 "        tensor<fp16, [%u, %u, 1, 1]> w%u = const()[name = string(\"w%u\"), val = "
                 "tensor<fp16, [%u, %u, 1, 1]>(BLOBFILE(path = string(\"@model_path/%s\"), offset = "
-                "uint64(%zu)))];\n",
-                channels, channels, i, i, channels, channels, weights, CC_BLOB_HEADER + i * step);
+                "uint64(%ju)))];\n",
+                channels, channels, i, i, channels, channels, weights,
+                (uintmax_t)bench_blob_offset(i, (size_t)channels * channels));
         fprintf(file,
                 "        tensor<fp16, [1, %u, %u, %u]> v%u = conv(x = v%u, weight = w%u)[name = "
                 "string(\"v%u\")];\n",
@@ -154,14 +112,14 @@ static double boot_once(double *end)
 {
     const struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
     struct ane_machine *machine;
-    double begin = now(), seconds;
+    double begin = bench_now(), seconds;
 
     if (ane_machine_create(&config, &machine))
         return fail("boot", ane_machine_error());
-    seconds = now() - begin;
-    begin = now();
+    seconds = bench_now() - begin;
+    begin = bench_now();
     ane_machine_destroy(machine);
-    *end = now() - begin;
+    *end = bench_now() - begin;
     return seconds;
 }
 
@@ -190,10 +148,10 @@ static double compile(const char *model, bool force, const char *cache, char pat
     double begin, seconds;
 
     snprintf(from, sizeof(from), "%s", in_folder(model));
-    begin = now();
+    begin = bench_now();
     if (cc_compile(from, &options, &bundle, &report, &error))
         return fail(model, error.text);
-    seconds = now() - begin;
+    seconds = bench_now() - begin;
     if (path)
         snprintf(path, 256, "%s", bundle.path ? bundle.path : "");
     cc_bundle_release(&bundle);
@@ -237,14 +195,14 @@ static double load_once(const char *bundle, bool keep)
 {
     e5rt_program_library_t library = NULL;
     e5rt_program_function_t function = NULL;
-    double begin = now(), seconds;
+    double begin = bench_now(), seconds;
     int64_t status = e5rt_program_library_create(&library, bundle);
 
     if (!status)
         status = e5rt_program_library_retain_program_function(library, "main", &function);
     if (!status)
         status = e5rt_program_function_load_for_execution(function);
-    seconds = now() - begin;
+    seconds = bench_now() - begin;
     if (status)
         return fail(bundle, e5rt_get_last_error_message());
     if (!keep) {
@@ -337,7 +295,7 @@ static void in_child(const struct row *row, int to)
 {
     struct figure f = row->measure(row->model, row->runs);
 
-    f.peak_kb = peak_kb();
+    f.peak_kb = bench_peak_kb();
     _exit(write(to, &f, sizeof(f)) != sizeof(f));
 }
 

@@ -21,6 +21,7 @@
 #include "limits.h"
 #include "ours.h"
 #include "peer.h"
+#include "process.h"
 
 #define SAMPLES_MAX  20000u
 #define SLICE        0.004 /* seconds */

@@ -3,7 +3,6 @@
 #include "limits.h"
 
 #include <string.h>
-#include <time.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -12,6 +11,7 @@
 #endif
 
 #include "base/alloc.h"
+#include "process.h"
 
 #define ROUNDS     4u
 #define STEPS      200000u
@@ -24,14 +24,6 @@
 /* A result that the compiler cannot leave out. */
 static volatile float sink_float;
 static volatile uint64_t sink;
-
-double bench_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Independent chains, as variables of their own: as many as hide the latency of an instruction. */
 #define CHAINS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9)

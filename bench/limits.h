@@ -29,6 +29,4 @@ int bench_stream_make(struct bench_stream *stream, size_t in, size_t out);
 void bench_stream_run(struct bench_stream *stream);
 void bench_stream_free(struct bench_stream *stream);
 
-double bench_now(void);
-
 #endif

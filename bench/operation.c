@@ -4,16 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/array.h"
+#include "blob.h"
 #include "engine/half.h"
 
-/* A weight file: header and descriptor of 64 bytes each, then the values (guide facts 3.1). */
-#define BLOB_BYTES   64u
-#define BLOB_VERSION 2u
-#define BLOB_MAGIC   0xdeadbeefu
-#define BLOB_FP16    1u
-#define TEXT_BYTES   2048u
+#define TEXT_BYTES 2048u
 
 #define DENSE(label, c, h, n, k, s, want)                                                             \
     {                                                                                                 \
@@ -175,38 +170,21 @@ float bench_weight(const struct bench_operation *o, uint64_t index)
     return bench_value(index, 2) * scale;
 }
 
-static void put32(uint8_t *to, uint32_t value)
+/* The weights of the operation, which is `context`. */
+static void fill_weights(uint16_t *half, size_t numbers, void *context)
 {
-    for (unsigned i = 0; i < 4; i++)
-        to[i] = (uint8_t)(value >> 8 * i);
+    const struct bench_operation *const *o = context;
+
+    for (size_t i = 0; i < numbers; i++)
+        half[i] = eng_float_to_half(bench_weight(*o, i));
 }
 
 static bool write_weights(const struct bench_operation *o, const char *folder)
 {
-    const uint64_t count = bench_operation_weights(o);
-    uint16_t *half = base_alloc_array(count, sizeof(*half));
-    uint8_t head[2 * BLOB_BYTES] = {0};
     char path[256];
-    FILE *file;
-    bool good;
 
     snprintf(path, sizeof(path), "%s/weights.bin", folder);
-    file = half ? fopen(path, "wb") : NULL;
-    if (!file) {
-        base_free(half);
-        return false;
-    }
-    put32(head, 1);
-    put32(head + 4, BLOB_VERSION);
-    put32(head + BLOB_BYTES, BLOB_MAGIC);
-    put32(head + BLOB_BYTES + 4, BLOB_FP16);
-    put32(head + BLOB_BYTES + 8, (uint32_t)(2 * count));
-    put32(head + BLOB_BYTES + 16, 2 * BLOB_BYTES);
-    for (uint64_t i = 0; i < count; i++)
-        half[i] = eng_float_to_half(bench_weight(o, i));
-    good = fwrite(head, sizeof(head), 1, file) == 1 && fwrite(half, sizeof(*half), count, file) == count;
-    base_free(half);
-    return !fclose(file) && good;
+    return bench_blob_write(path, 1, bench_operation_weights(o), fill_weights, &o);
 }
 
 static void shape_text(const uint32_t dim[4], char text[64])

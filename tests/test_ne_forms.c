@@ -249,6 +249,39 @@ static void windows(void **state)
     ways_end();
 }
 
+/* Windows of one element, with steps: rows of every width, more of them than are gathered at once. */
+static void selections(void **state)
+{
+    struct eng_table table;
+    struct test_rng rng;
+    struct layer l;
+
+    (void)state;
+    for (uint64_t round = 0; round < ROUNDS(200); round++) {
+        struct pr_ne *ne = &l.task.ne;
+        uint32_t channels;
+
+        test_rng_init(&rng, 65000 + round);
+        memset(&l, 0, sizeof(l));
+        ne->mode = PR_NE_MAX;
+        ne->ones = true;
+        ne->unicast = ne->ox = ne->lanes = ne->kw = ne->kh = 1;
+        ne->engines = 16;
+        ne->sx = pick(&rng, 1, 3);
+        ne->sy = pick(&rng, 1, 3);
+        ne->pad_lowest = test_rng_bool(&rng);
+        random_finish(&rng, ne);
+        if (test_rng_bool(&rng))
+            give_table(&rng, &l, &table);
+        channels = pick(&rng, 1, 5);
+        set_surfaces(&rng, &l.task, (uint32_t[]){pick(&rng, 1, 150), pick(&rng, 1, 260), channels}, channels);
+        layer_open(&l, &rng, (enum palette)pick(&rng, 0, PALETTES - 1));
+        check_layer(&l, round);
+        layer_close(&l);
+    }
+    ways_end();
+}
+
 /* One tap over few pixels: runs of weights of every length, and last channels that fill no vector. */
 static void few_pixels(void **state)
 {
@@ -477,6 +510,7 @@ int main(void)
         cmocka_unit_test(ones),
         cmocka_unit_test(folds),
         cmocka_unit_test(windows),
+        cmocka_unit_test(selections),
         cmocka_unit_test(few_pixels),
         cmocka_unit_test(bypasses),
         cmocka_unit_test(tables),

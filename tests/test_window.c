@@ -285,6 +285,8 @@ static void descriptors(void **state)
         {CC_OP_CONV, CC_OP_RELU, {1, 3, 64, 64}, {40, 3, 16, 16}, 16, 1, 0, 0, 3},
         {CC_OP_CONV, CC_OP_RELU6, {1, 3, 64, 64}, {24, 3, 4, 4}, 4, 1, 0, 0, 3},
         {CC_OP_CONV, CC_OP_RELU, {1, 8, 20, 20}, {8, 8, 3, 3}, 1, 2, 2, 0, 1},
+        {CC_OP_CONV, CC_OP_RELU, {1, 16, 9, 9}, {64, 16, 1, 1}, 2, 1, 0, 0, 2},   /* selects first */
+        {CC_OP_CONV, CC_OP_RELU, {1, 16, 12, 12}, {16, 16, 1, 1}, 2, 1, 0, 0, 1}, /* few channels: does not */
         {CC_OP_CONV_TRANSPOSE, CC_OP_RELU, {1, 8, 20, 20}, {8, 5, 2, 2}, 2, 1, 0, 40, 3},
         {CC_OP_CONV_TRANSPOSE, CC_OP_SIGMOID, {1, 8, 20, 20}, {8, 5, 4, 4}, 2, 1, 1, 40, 3},
         {CC_OP_CONV_TRANSPOSE, CC_OP_LEAKY_RELU, {1, 8, 20, 20}, {8, 5, 3, 3}, 2, 1, 1, 39, 4},

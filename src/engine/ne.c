@@ -83,6 +83,8 @@ static int run_group(const struct eng_ne *ne, enum eng_path path)
     if (ne->task->ne.mode == PR_NE_MAC && !ne->task->ne.unicast && ne->task->ne.ox == 1)
         return eng_ne_mac_fast(ne);
     error = eng_ne_window(ne);
+    if (error == -ENOTSUP)
+        error = eng_ne_select(ne);
     return error == -ENOTSUP ? eng_ne_columns(ne) : error;
 }
 

@@ -75,6 +75,8 @@ int eng_ne_gemv(const struct eng_ne *ne);
  * Windows over one channel that have kernels of their own; -ENOTSUP, and nothing is done, for all others.
  */
 int eng_ne_window(const struct eng_ne *ne);
+/* The largest of windows of one element, likewise. */
+int eng_ne_select(const struct eng_ne *ne);
 /* All others: output channels that have their own input channels, several columns a step, folds. */
 int eng_ne_columns(const struct eng_ne *ne);
 

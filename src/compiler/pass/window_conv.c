@@ -11,6 +11,9 @@
  * - Padding above the limit is added to x.
  * - A kernel above the limit: turned, H for W, if that needs fewer pieces; cut into pieces, whose results are
  *   added. Each sum is rounded to fp16 once.
+ * - A kernel of one tap with a stride: a kernel in memory has all phases of its stride, and only one of them
+ *   has a tap. Where those zeros are more bytes than the elements of x, the elements that are read are
+ *   selected first, and the stride is 1. The numbers are the same.
  */
 #include <string.h>
 
@@ -404,6 +407,37 @@ static bool expanding_helps(const struct conv *c)
     return h * w <= TAPS_RATIO * (uint64_t)c->weight->dim[2] * c->weight->dim[3];
 }
 
+/* In units of an input channel's element: x is read and written once more, the zeros of a kernel are not. */
+static bool selecting_helps(const struct conv *c)
+{
+    const struct cc_attributes *a = &c->op->a;
+    uint64_t phases = (uint64_t)a->stride[0] * a->stride[1];
+    uint64_t moved = (uint64_t)c->x->dim[2] * c->x->dim[3] + (uint64_t)c->y->dim[2] * c->y->dim[3];
+
+    if (c->weight->dim[2] != 1 || c->weight->dim[3] != 1 || a->groups != 1)
+        return false;
+    if (a->pad[0] || a->pad[1] || a->pad[2] || a->pad[3])
+        return false;
+    return (phases - 1) * c->weight->dim[0] > moved * c->x->dim[0];
+}
+
+/* The largest of one element is that element. */
+static void conv_selected(const struct conv *c)
+{
+    struct cc_build *b = &c->r->to;
+    struct cc_attributes a = c->op->a, select = {.kernel = {1, 1}, .dilation = {1, 1}};
+    uint32_t x = cc_rewrite_value(c->r, c->op->input[0]);
+
+    for (unsigned i = 0; i < 2; i++) {
+        select.stride[i] = a.stride[i];
+        a.stride[i] = 1;
+    }
+    x = cc_build_op(b, CC_OP_MAX_POOL, 1, &x, &select);
+    a.bias = cc_rewrite_parameter(c->r, a.bias);
+    a.weight = cc_rewrite_parameter(c->r, a.weight);
+    cc_rewrite_put(c->r, c->op->output, cc_build_op(b, CC_OP_CONV, 1, &x, &a));
+}
+
 void cc_window_conv(struct cc_rewrite *r, const struct cc_op *op, bool *done)
 {
     const struct cc_graph *g = r->from;
@@ -426,6 +460,8 @@ void cc_window_conv(struct cc_rewrite *r, const struct cc_op *op, bool *done)
         conv_padded(&c, false);
     else if (c.weight->dim[2] > cc_window_limit[0] || c.weight->dim[3] > cc_window_limit[1])
         conv_cut(&c);
+    else if (selecting_helps(&c))
+        conv_selected(&c);
     else
         *done = false;
 }

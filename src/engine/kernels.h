@@ -149,6 +149,23 @@ struct eng_tile_end {
 };
 
 /*
+ * A strip: neighbouring outputs of some channels, whole vectors of them, from the first product to the stored
+ * value. Weights and offsets are as in a tile; the next output's input is the next float.
+ */
+struct eng_strip {
+    const float *in;
+    const uint32_t *offset;
+    uint32_t taps;
+    const float *panel;
+    size_t panel_row;  /* floats from tap to tap: at least the channels, rounded up to whole vectors */
+    const float *bias; /* of each channel */
+    uint32_t channels, n;
+    uint8_t *to;    /* packed fp16 */
+    size_t channel; /* bytes from one channel's outputs to the next one's */
+    float ceiling;
+};
+
+/*
  * Winograd's F(2x2, 3x3): a tile is 4x4 inputs and 2x2 outputs. Inputs, weights and sums have 16 transform
  * elements, each in a plane of its own: [input channel][tile], [input channel][output channel of a group],
  * [output channel][tile]. The tiles of a block are numbered row by row. Inputs and weights are finite, and
@@ -303,6 +320,8 @@ struct eng_kernels {
     void (*mac_tile)(const struct eng_tile *tile, unsigned vectors, unsigned pixels);
     /* Sums and biases are read in whole vectors. */
     void (*finish_tile)(const struct eng_tile_end *end, const struct eng_finish *finish);
+    /* Outputs after the last whole vector are left out. */
+    void (*strip)(const struct eng_strip *strip, const struct eng_finish *finish);
     /*
      * n columns, a multiple of `lanes`, take in one element for each tap: the larger, or the product. Taps
      * are `tap` floats apart.

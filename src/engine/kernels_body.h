@@ -121,6 +121,7 @@ TARGET static bool all_finite(const float *floats, size_t n)
 #include "engine/kernels_mac.h"
 #include "engine/kernels_tile.h"
 #include "engine/kernels_strip.h"
+#include "engine/kernels_pack.h"
 #include "engine/kernels_winograd.h"
 #include "engine/kernels_exact.h"
 #include "engine/kernels_window.h"
@@ -151,6 +152,9 @@ const struct eng_kernels KERNELS = {
     .mac_tile = mac_tile,
     .finish_tile = finish_tile,
     .strip = strip,
+    .pack_rows = pack_rows,
+    .unzip_rows = unzip_rows,
+    .runs_to_float = runs_to_float,
     .fold_columns = fold_columns,
     .largest = largest,
     .magnitude_sums = magnitude_sums,

@@ -57,25 +57,34 @@ TARGET __attribute__((noinline)) static void strip_sums(const struct eng_strip *
         strip_sums_of(s, in, weight, acc, STRIP_FEW, 1);
 }
 
+INLINE void strip_end(const float *acc, float bias, uint8_t *to, unsigned vectors, struct tile_form form,
+                      const struct eng_finish *f)
+{
+    UNROLL
+    for (unsigned v = 0; v < vectors; v++)
+        vec_to_fp16(to + 2 * (size_t)v * LANES,
+                    tile_element(vec_load(acc + v * LANES), vec_set(bias), form, f), f->store);
+}
+
 /* Some vectors of all channels; more sums than there are channels are made, with weights of zero. */
 INLINE void strip_channels(const struct eng_strip *s, uint32_t at, unsigned vectors, struct tile_form form,
                            const struct eng_finish *f)
 {
     float acc[STRIP_CHANNELS][STRIP_WIDTH] __attribute__((aligned(64)));
-    uint32_t channels;
+    uint32_t channels, c;
 
     for (uint32_t first = 0; first < s->channels; first += channels) {
+        const float *bias = s->bias + first;
         uint8_t *to = s->to + first * s->channel + 2 * (size_t)at;
 
         channels = s->channels - first > STRIP_FEW ? STRIP_CHANNELS : STRIP_FEW;
         strip_sums(s, s->in + at, s->panel + first, acc, channels, vectors);
-        for (uint32_t c = 0; c < channels && first + c < s->channels; c++, to += s->channel) {
-            vec bias = vec_set(s->bias[first + c]);
-
-            for (unsigned v = 0; v < vectors; v++)
-                vec_to_fp16(to + 2 * (size_t)v * LANES,
-                            tile_element(vec_load(acc[c] + v * LANES), bias, form, f), f->store);
-        }
+        for (c = 0; c + 4 <= channels && first + c + 4 <= s->channels; c += 4)
+            UNROLL
+        for (unsigned i = 0; i < 4; i++, to += s->channel)
+            strip_end(acc[c + i], bias[c + i], to, vectors, form, f);
+        for (; c < channels && first + c < s->channels; c++, to += s->channel)
+            strip_end(acc[c], bias[c], to, vectors, form, f);
     }
 }
 

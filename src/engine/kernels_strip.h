@@ -4,14 +4,33 @@
  * They are stored as they are summed, so no value changes its place.
  */
 
-#define STRIP_WIDTH (STRIP_VECTORS * LANES)
+#define STRIP_WIDTH    (STRIP_VECTORS * LANES)
+#define STRIP_PREFETCH 128 /* bytes ahead in the destination; it changes only the speed */
 
-/* The sums of some channels, to acc[channel]. */
-INLINE void strip_sums_of(const struct eng_strip *s, const float *in, const float *weight,
-                          float acc[STRIP_CHANNELS][STRIP_WIDTH], unsigned channels, unsigned vectors)
+/*
+ * What becomes of the sums: two common ends take them from the registers; any other one takes them from
+ * memory, because its code is too long to be repeated for each.
+ */
+enum strip_end { STRIP_SUM, STRIP_CLAMP, STRIP_ANY };
+
+/* One vector of outputs. */
+INLINE void strip_store(uint8_t *to, vec sum, float bias, enum strip_end end, const struct eng_finish *f)
+{
+    struct tile_form form = {.clamp = end == STRIP_CLAMP, .sum = true};
+
+    vec_to_fp16(to, tile_element(sum, vec_set(bias), form, f),
+                end == STRIP_CLAMP ? ENG_RULE_NAN_IS_ZERO : STORE_SUMS);
+}
+
+/* Some vectors of some channels, from `at` and `first` on; the sums of STRIP_ANY go to acc[channel]. */
+INLINE void strip_part(const struct eng_strip *s, uint32_t at, uint32_t first,
+                       float acc[STRIP_CHANNELS][STRIP_WIDTH], unsigned channels, unsigned vectors,
+                       enum strip_end end, const struct eng_finish *f)
 {
     vec sum[STRIP_CHANNELS][STRIP_VECTORS], x[STRIP_VECTORS], ceiling = vec_set(s->ceiling);
-    const uint32_t *offset = s->offset, *end = s->offset + s->taps;
+    const uint32_t *offset = s->offset, *last = s->offset + s->taps;
+    const float *in = s->in + at, *weight = s->panel + first;
+    uint8_t *to = s->to + first * s->channel + 2 * (size_t)at;
     const size_t row = s->panel_row;
 
     UNROLL
@@ -20,7 +39,7 @@ INLINE void strip_sums_of(const struct eng_strip *s, const float *in, const floa
         for (unsigned v = 0; v < vectors; v++)
             sum[c][v] = vec_set(0);
     }
-    for (; offset < end; offset++, weight += row) {
+    for (; offset < last; offset++, weight += row) {
         UNROLL
         for (unsigned v = 0; v < vectors; v++)
             x[v] = vec_load(in + *offset + v * LANES);
@@ -34,72 +53,63 @@ INLINE void strip_sums_of(const struct eng_strip *s, const float *in, const floa
         }
     }
     UNROLL
-    for (unsigned c = 0; c < channels; c++) {
+    for (unsigned c = 0; c < channels; c++, to += s->channel) {
+        __builtin_prefetch(to + STRIP_PREFETCH, 1);
         UNROLL
         for (unsigned v = 0; v < vectors; v++)
-            vec_store(acc[c] + v * LANES, sum[c][v]);
+            if (end == STRIP_ANY)
+                vec_store(acc[c] + v * LANES, sum[c][v]);
+            else
+                strip_store(to + 2 * (size_t)v * LANES, sum[c][v], s->bias[first + c], end, f);
     }
 }
 
-/* Not inlined, because every form of the end has a loop of its own. */
-TARGET __attribute__((noinline)) static void strip_sums(const struct eng_strip *s, const float *in,
-                                                        const float *weight,
-                                                        float acc[STRIP_CHANNELS][STRIP_WIDTH],
-                                                        unsigned channels, unsigned vectors)
-{
-    if (vectors == STRIP_VECTORS && channels == STRIP_CHANNELS)
-        strip_sums_of(s, in, weight, acc, STRIP_CHANNELS, STRIP_VECTORS);
-    else if (channels == STRIP_CHANNELS)
-        strip_sums_of(s, in, weight, acc, STRIP_CHANNELS, 1);
-    else if (vectors == STRIP_VECTORS)
-        strip_sums_of(s, in, weight, acc, STRIP_FEW, STRIP_VECTORS);
-    else
-        strip_sums_of(s, in, weight, acc, STRIP_FEW, 1);
-}
-
-INLINE void strip_end(const float *acc, float bias, uint8_t *to, unsigned vectors, struct tile_form form,
-                      const struct eng_finish *f)
-{
-    UNROLL
-    for (unsigned v = 0; v < vectors; v++)
-        vec_to_fp16(to + 2 * (size_t)v * LANES,
-                    tile_element(vec_load(acc + v * LANES), vec_set(bias), form, f), f->store);
-}
-
-/* Some vectors of all channels; more sums than there are channels are made, with weights of zero. */
-INLINE void strip_channels(const struct eng_strip *s, uint32_t at, unsigned vectors, struct tile_form form,
-                           const struct eng_finish *f)
+/* More sums than there are channels are made, with weights of zero. */
+INLINE void strip_any(const struct eng_strip *s, uint32_t at, uint32_t first, unsigned channels,
+                      unsigned vectors, bool table, const struct eng_finish *f)
 {
     float acc[STRIP_CHANNELS][STRIP_WIDTH] __attribute__((aligned(64)));
-    uint32_t channels, c;
+    uint8_t *to = s->to + first * s->channel + 2 * (size_t)at;
 
-    for (uint32_t first = 0; first < s->channels; first += channels) {
-        const float *bias = s->bias + first;
-        uint8_t *to = s->to + first * s->channel + 2 * (size_t)at;
+    strip_part(s, at, first, acc, channels, vectors, STRIP_ANY, f);
+    for (unsigned c = 0; c < channels && first + c < s->channels; c++, to += s->channel) {
+        vec bias = vec_set(s->bias[first + c]);
 
-        channels = s->channels - first > STRIP_FEW ? STRIP_CHANNELS : STRIP_FEW;
-        strip_sums(s, s->in + at, s->panel + first, acc, channels, vectors);
-        for (c = 0; c + 4 <= channels && first + c + 4 <= s->channels; c += 4)
-            UNROLL
-        for (unsigned i = 0; i < 4; i++, to += s->channel)
-            strip_end(acc[c + i], bias[c + i], to, vectors, form, f);
-        for (; c < channels && first + c < s->channels; c++, to += s->channel)
-            strip_end(acc[c], bias[c], to, vectors, form, f);
+        for (unsigned v = 0; v < vectors; v++)
+            vec_to_fp16(to + 2 * (size_t)v * LANES,
+                        finish_element(vec_load(acc[c] + v * LANES), bias, table, f), f->store);
     }
 }
 
-INLINE void strip_by(const struct eng_strip *given, struct tile_form form, const struct eng_finish *constants,
-                     unsigned store)
+/* All channels. */
+INLINE void strip_channels(const struct eng_strip *s, uint32_t at, unsigned vectors, enum strip_end end,
+                           const struct eng_finish *f)
+{
+    uint32_t c = 0, all = s->channels;
+
+    for (; end != STRIP_ANY && c + STRIP_CHANNELS <= all; c += STRIP_CHANNELS)
+        strip_part(s, at, c, NULL, STRIP_CHANNELS, vectors, end, f);
+    for (; end != STRIP_ANY && c + STRIP_FEW <= all; c += STRIP_FEW)
+        strip_part(s, at, c, NULL, STRIP_FEW, vectors, end, f);
+    for (; c < all; c += STRIP_FEW)
+        if (f->table)
+            strip_any(s, at, c, STRIP_FEW, vectors, true, f);
+        else
+            strip_any(s, at, c, STRIP_FEW, vectors, false, f);
+}
+
+INLINE void strip_by(const struct eng_strip *given, enum strip_end end, const struct eng_finish *constants)
 {
     const struct eng_strip s = *given;
-    struct eng_finish f = *constants;
+    const struct eng_finish f = *constants;
     uint32_t at = 0;
 
-    f.store = store;
     for (; at + STRIP_WIDTH <= s.n; at += STRIP_WIDTH)
-        strip_channels(&s, at, STRIP_VECTORS, form, &f);
+        strip_channels(&s, at, STRIP_VECTORS, end, &f);
+#if STRIP_VECTORS > 1
     for (; at + LANES <= s.n; at += LANES)
-        strip_channels(&s, at, 1, form, &f);
+        strip_channels(&s, at, 1, end, &f);
+#endif
 }
 
 TARGET static void strip(const struct eng_strip *s, const struct eng_finish *f)
@@ -107,11 +117,9 @@ TARGET static void strip(const struct eng_strip *s, const struct eng_finish *f)
     bool sum = is_no_addend(f->acc_bias) && f->post_scale == 1;
 
     if (sum && !f->table && f->store == STORE_SUMS)
-        strip_by(s, (struct tile_form){.sum = true}, f, STORE_SUMS);
+        strip_by(s, STRIP_SUM, f);
     else if (sum && f->table && f->store == STORE_RULES && is_clamp(f))
-        strip_by(s, (struct tile_form){.clamp = true, .sum = true}, f, ENG_RULE_NAN_IS_ZERO);
-    else if (!f->table)
-        strip_by(s, (struct tile_form){0}, f, f->store);
+        strip_by(s, STRIP_CLAMP, f);
     else
-        strip_by(s, (struct tile_form){.table = true}, f, f->store);
+        strip_by(s, STRIP_ANY, f);
 }

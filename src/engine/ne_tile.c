@@ -128,7 +128,8 @@ static void plan_pieces(struct eng_tile_plan *m)
 static void plan_stage(struct eng_tile_plan *m)
 {
     const struct eng_view *dst = &m->ne->operands.dst;
-    bool apart = m->columns < m->wout || dst->stride[PR_AXIS_H] != 2 * m->wout;
+    bool apart =
+        m->columns % m->mac.kernels->lanes && (m->columns < m->wout || dst->stride[PR_AXIS_H] != 2 * m->wout);
     size_t line = m->columns;
 
     if (!eng_view_is_packed(dst, PR_AXIS_W))
@@ -313,7 +314,7 @@ static void run_line(struct eng_tile_step *s, uint32_t n, uint8_t *to, size_t ch
     const struct eng_tile_plan *m = s->m;
     uint32_t most = m->mac.kernels->tile_pixels, columns;
     struct eng_strip strip = {
-        .in = s->b->in + (m->flat ? 0 : (size_t)s->y * m->ne->task->ne.sy * m->in_row),
+        .in = s->b->in + (m->flat ? s->y * s->b->columns : (size_t)s->y * m->ne->task->ne.sy * m->in_row),
         .offset = m->offset,
         .taps = (uint32_t)(s->channels * taps_of(m)),
         .panel = s->b->panel,
@@ -337,7 +338,10 @@ static void run_line(struct eng_tile_step *s, uint32_t n, uint8_t *to, size_t ch
     }
 }
 
-/* Lines are rows of the output, or the whole of a flat block. */
+/*
+ * Lines are rows of the output, or the whole of a flat block: in the destination, if rows follow each other
+ * there, or in the stage. Rows of whole vectors need neither.
+ */
 static void run_strips(struct eng_tile_step *s)
 {
     const struct eng_tile_plan *m = s->m;
@@ -351,7 +355,7 @@ static void run_strips(struct eng_tile_step *s)
         eng_tile_store_rows(s, rows);
         return;
     }
-    if (m->flat) {
+    if (m->flat && columns == m->wout && dst->stride[PR_AXIS_H] == 2 * m->wout) {
         run_line(s, rows * columns, s->row, dst->stride[PR_AXIS_C]);
         return;
     }

@@ -119,30 +119,21 @@ static void sort_phases(const struct eng_tile_plan *m, const float *line, uint32
 static void unzip_channel(const struct eng_tile_plan *m, const struct span *x, const struct span *y,
                           const uint8_t *from, float *to)
 {
-    uint32_t n = x->end - x->first, even = (x->first + 1) / 2, odd = x->first / 2;
     float *phase[2] = {to + y->first * m->in_row, to + y->first * m->in_row + m->in_phase};
     const struct eng_unzipped_rows rows = {
         .from = from,
         .row = m->ne->operands.src[0].stride[PR_AXIS_H],
         .rows = y->end - y->first,
-        .n = n,
+        .n = x->end - x->first,
         .even = phase[x->first % 2] + x->first / 2,
         .odd = phase[1 - x->first % 2] + (x->first + 1) / 2,
         .to_row = m->in_row,
     };
 
-    if (rows.rows && n)
-        m->mac.kernels->unzip_rows(&rows, &m->mac.input);
-    zero(to, y->first * m->in_row);
-    zero(to + y->end * m->in_row, (y->count - y->end) * m->in_row);
-    for (uint32_t row = y->first; row < y->end; row++) {
-        float *first = to + row * m->in_row, *second = first + m->in_phase;
-
-        zero(first, even);
-        zero(first + (x->end + 1) / 2, m->in_phase - (x->end + 1) / 2);
-        zero(second, odd);
-        zero(second + x->end / 2, m->in_phase - x->end / 2);
-    }
+    /* By one call: the margins of a row are too short for calls of their own. */
+    if (x->first || x->end < x->count || y->first || y->end < y->count)
+        memset(to, 0, y->count * m->in_row * sizeof(*to));
+    m->mac.kernels->unzip_rows(&rows, &m->mac.input);
 }
 
 static void load_phases(const struct eng_tile_plan *m, const struct eng_tile_block *b, const struct span *x,

@@ -149,6 +149,58 @@ struct eng_tile_end {
 };
 
 /*
+ * A strip: neighbouring outputs of some channels, whole vectors of them, from the first product to the stored
+ * value. Weights and offsets are as in a tile; the next output's input is the next float.
+ */
+struct eng_strip {
+    const float *in;
+    const uint32_t *offset;
+    uint32_t taps;
+    const float *panel;
+    size_t panel_row;  /* floats from tap to tap: at least the channels, rounded up to whole vectors */
+    const float *bias; /* of each channel */
+    uint32_t channels, n;
+    uint8_t *to;    /* packed fp16 */
+    size_t channel; /* bytes from one channel's outputs to the next one's */
+    float ceiling;
+};
+
+/*
+ * Rows of some channels, whose n elements (every one, or every second) become floats that follow each other.
+ * Distances of fp16 are in bytes.
+ */
+struct eng_packed_rows {
+    const uint8_t *from;
+    size_t row, channel;
+    uint32_t rows, channels, n;
+    unsigned step; /* 1 or 2 */
+    float *to;
+    size_t to_channel;
+};
+
+/* Rows of n elements: those at even places and those at odd ones. */
+struct eng_unzipped_rows {
+    const uint8_t *from;
+    size_t row;
+    uint32_t rows, n;
+    float *even, *odd;
+    size_t to_row;
+};
+
+/*
+ * Weights in runs, as in struct eng_gemv, whose rows become rows of whole vectors that follow each other: for
+ * each input channel those of its taps.
+ */
+struct eng_runs {
+    const uint8_t *const *run;
+    unsigned lanes, vectors;
+    const uint32_t *tap; /* bytes from a channel's first row */
+    uint32_t taps, channels;
+    size_t channel; /* bytes */
+    float *to;
+};
+
+/*
  * Winograd's F(2x2, 3x3): a tile is 4x4 inputs and 2x2 outputs. Inputs, weights and sums have 16 transform
  * elements, each in a plane of its own: [input channel][tile], [input channel][output channel of a group],
  * [output channel][tile]. The tiles of a block are numbered row by row. Inputs and weights are finite, and
@@ -303,6 +355,12 @@ struct eng_kernels {
     void (*mac_tile)(const struct eng_tile *tile, unsigned vectors, unsigned pixels);
     /* Sums and biases are read in whole vectors. */
     void (*finish_tile)(const struct eng_tile_end *end, const struct eng_finish *finish);
+    /* Outputs after the last whole vector are left out. */
+    void (*strip)(const struct eng_strip *strip, const struct eng_finish *finish);
+    /* Rows and channels are written in rising order, and up to a vector after the last float. */
+    void (*pack_rows)(const struct eng_packed_rows *rows, const struct eng_load *load);
+    void (*unzip_rows)(const struct eng_unzipped_rows *rows, const struct eng_load *load);
+    void (*runs_to_float)(const struct eng_runs *runs, const struct eng_load *load);
     /*
      * n columns, a multiple of `lanes`, take in one element for each tap: the larger, or the product. Taps
      * are `tap` floats apart.

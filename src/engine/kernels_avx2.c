@@ -19,6 +19,9 @@
 #define COLUMNS        3
 #define TILE_VECTORS   2
 #define TILE_PIXELS    6
+#define STRIP_VECTORS  2
+#define STRIP_CHANNELS 4
+#define STRIP_FEW      4
 #define GEMV_VECTORS   2
 #define WINDOW_VECTORS 2
 #define SCALED         1

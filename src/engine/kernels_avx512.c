@@ -19,6 +19,9 @@
 #define COLUMNS        3
 #define TILE_VECTORS   2
 #define TILE_PIXELS    14
+#define STRIP_VECTORS  1
+#define STRIP_CHANNELS 16
+#define STRIP_FEW      8
 #define GEMV_VECTORS   4
 #define WINDOW_VECTORS 4
 #define SCALED         1

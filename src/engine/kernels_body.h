@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inner loops, for one instruction set. The including file has defined the vector type and its functions,
- * TARGET, INLINE, KERNELS, LANES, PANEL, COLUMNS, TILE_VECTORS, TILE_PIXELS, WINDOW_VECTORS, GEMV_VECTORS,
- * SCALED, WINOGRAD_PANEL, WINOGRAD_COLUMNS and WINOGRAD_FEW; this file ends with the table of the set. It is
- * included once per instruction set and so has no guard.
+ * TARGET, INLINE, KERNELS, LANES, PANEL, COLUMNS, TILE_VECTORS, TILE_PIXELS, STRIP_VECTORS, STRIP_CHANNELS,
+ * STRIP_FEW (a divisor of LANES), WINDOW_VECTORS, GEMV_VECTORS, SCALED, WINOGRAD_PANEL, WINOGRAD_COLUMNS and
+ * WINOGRAD_FEW; this file ends with the table of the set. It is included once per instruction set and so has
+ * no guard.
  */
 
 #if defined(__clang__)
@@ -119,6 +120,8 @@ TARGET static bool all_finite(const float *floats, size_t n)
 #include "engine/kernels_finish.h"
 #include "engine/kernels_mac.h"
 #include "engine/kernels_tile.h"
+#include "engine/kernels_strip.h"
+#include "engine/kernels_pack.h"
 #include "engine/kernels_winograd.h"
 #include "engine/kernels_exact.h"
 #include "engine/kernels_window.h"
@@ -148,6 +151,10 @@ const struct eng_kernels KERNELS = {
     .mac_columns = mac_columns,
     .mac_tile = mac_tile,
     .finish_tile = finish_tile,
+    .strip = strip,
+    .pack_rows = pack_rows,
+    .unzip_rows = unzip_rows,
+    .runs_to_float = runs_to_float,
     .fold_columns = fold_columns,
     .largest = largest,
     .magnitude_sums = magnitude_sums,

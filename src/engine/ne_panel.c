@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A panel is filled run by run: the weights of neighbouring output channels are contiguous in the streams. A
- * run as wide as the panel is converted to fp32 in place. Others are copied beside each other, some rows at
- * a time that stay in the first-level cache, and converted there.
+ * A panel is filled run by run: the weights of neighbouring output channels are contiguous in the streams.
+ * Equal runs that are not too short are converted to fp32 in place. Others are copied beside each other, some
+ * rows at a time that stay in the first-level cache, and converted there.
  */
 #include "engine/ne_panel.h"
 
@@ -14,6 +14,8 @@
 enum {
     RUNS_MAX = 32,
     PART_ROWS = 128, /* that are copied before they are converted */
+    TAPS_MAX = 64,   /* of a kernel whose runs are converted in place */
+    LEAST_LANES = 4, /* of such a run */
 };
 
 /* Runs of equal width that are beside each other in the panel. */
@@ -108,16 +110,46 @@ static void find_runs(const struct eng_panel *p, uint32_t column, struct runs *r
     }
 }
 
-static void convert(const struct eng_panel *p, const struct runs *r)
+/* Where the rows of an input channel are in the streams, in the panel's order. */
+static void find_taps(const struct eng_panel *p, const struct distances *d, size_t stride, uint32_t *tap)
 {
-    size_t taps = (size_t)p->ne->task->ne.kw * p->ne->task->ne.kh;
-    const uint8_t *from = r->from[0] + p->cin * taps * r->stride;
+    const struct pr_ne *n = &p->ne->task->ne;
+    bool phased = eng_weights_are_phased(p->ne->weights, p->ne->task);
+    uint32_t sx = phased ? n->sx : 1, sy = phased ? n->sy : 1;
 
-    if (r->stride == 2 * (size_t)r->width)
-        p->mac->kernels->to_float(from, p->to, p->channels * taps * p->group, &p->mac->weight);
-    else
-        p->mac->kernels->rows_to_float(from, r->stride, p->to, p->group, p->channels * taps, p->group,
-                                       &p->mac->weight);
+    for (uint32_t ky = 0; ky < n->kh; ky++)
+        for (uint32_t kx = 0; kx < n->kw; kx++)
+            *tap++ =
+                (uint32_t)(ky % sy * d->phase_row + ky / sy * d->row + kx % sx * d->phase + kx / sx * stride);
+}
+
+/* Equal runs that are all of the panel, parts of whole vectors or whole vectors each. */
+static bool convert(const struct eng_panel *p, const struct runs *r)
+{
+    uint32_t lanes = p->mac->kernels->lanes, taps = p->ne->task->ne.kw * p->ne->task->ne.kh;
+    struct distances d = distances_of(p, r->stride);
+    const uint8_t *run[RUNS_MAX];
+    uint32_t tap[TAPS_MAX], width = eng_least(r->width, lanes), count = 0;
+    struct eng_runs runs = {
+        .run = run,
+        .lanes = width,
+        .vectors = p->group / lanes,
+        .tap = tap,
+        .taps = taps,
+        .channels = p->channels,
+        .channel = d.channel,
+        .to = p->to,
+    };
+
+    if (width < LEAST_LANES || lanes % width || r->width % width || p->group % lanes || taps > TAPS_MAX ||
+        r->count * r->width != p->group || p->group / width > RUNS_MAX)
+        return false;
+    for (uint32_t i = 0; i < r->count; i++)
+        for (uint32_t at = 0; at < r->width; at += width)
+            run[count++] = r->from[i] + p->cin * d.channel + 2 * (size_t)at;
+    find_taps(p, &d, r->stride, tap);
+    p->mac->kernels->runs_to_float(&runs, &p->mac->weight);
+    return true;
 }
 
 void eng_panel_load(const struct eng_panel *p)
@@ -128,10 +160,8 @@ void eng_panel_load(const struct eng_panel *p)
     struct runs runs[2];
 
     find_runs(p, 0, &runs[0]);
-    if (runs[0].width == p->group && !eng_weights_are_phased(p->ne->weights, p->ne->task)) {
-        convert(p, &runs[0]);
+    if (convert(p, &runs[0]))
         return;
-    }
     if (p->count < p->group)
         memset(p->fp16, 0, part * taps * p->group * 2);
     for (uint32_t c = 0; c < p->channels; c += count) {

@@ -18,14 +18,14 @@
 /* Sizes of a block, so that what it works on stays in the second-level cache. They change only the speed. */
 enum {
     COLUMNS_MAX = 1024,
-    PIXELS_MIN = 128,       /* fewer pixels of a block would convert weights too often */
-    PIXELS_MAX = 4096,      /* of a block */
+    PIXELS_MIN = 96,        /* fewer pixels of a block would convert weights too often */
+    PIXELS_MAX = 4096,      /* of a block, */
+    FLAT_PIXELS_MAX = 1024, /* and of a flat one, which is stored at once */
     INPUT_FLOATS = 1 << 17, /* of a chunk */
     SUMS_MAX = 1 << 16,     /* of a block with several chunks */
-    PANEL_TAPS = 768,       /* of a step */
+    PANEL_TAPS = 768,       /* of a step, */
+    STRIP_TAPS = 2304,      /* and of one with strips, which is the only one */
     PIECE_WORK = 1 << 19,   /* products that are worth another thread */
-    TILE_CHANNELS_MAX = 32, /* of any instruction set */
-    CACHE_LINE = 64,        /* bytes */
     TILE_BYTES = 32,        /* of a row of a tile and the zeros that fill it up, as finish_tile has it */
 };
 
@@ -66,7 +66,7 @@ static void plan_pixels(struct eng_tile_plan *m)
     set_columns(m, balance(m->wout, COLUMNS_MAX));
     while (m->columns > PIXELS_MIN && input_of(m, 1) * m->cin > INPUT_FLOATS)
         set_columns(m, balance(m->wout, m->columns / 2 > PIXELS_MIN ? m->columns / 2 : PIXELS_MIN));
-    rows = eng_least(m->hout, PIXELS_MAX / m->columns);
+    rows = eng_least(m->hout, (m->flat ? FLAT_PIXELS_MAX : PIXELS_MAX) / m->columns);
     while (rows > 1 && (uint64_t)(rows - 1) * m->columns >= PIXELS_MIN &&
            input_of(m, rows) * m->cin > INPUT_FLOATS)
         rows--;
@@ -75,12 +75,23 @@ static void plan_pixels(struct eng_tile_plan *m)
     m->in_channel = input_of(m, m->rows);
 }
 
+/* Strips need a line of outputs that is a vector at least, and all input channels at once. */
+static void plan_strips(struct eng_tile_plan *m)
+{
+    uint32_t line = m->flat ? m->rows * m->columns : m->columns;
+
+    m->strips = eng_view_is_packed(&m->ne->operands.dst, PR_AXIS_W) && line >= m->mac.kernels->lanes &&
+                m->cin * taps_of(m) <= STRIP_TAPS && m->cin * m->in_channel <= INPUT_FLOATS;
+}
+
 static void plan_channels(struct eng_tile_plan *m)
 {
     uint64_t sums = (uint64_t)m->rows * m->columns;
 
     m->chunk = balance(m->cin, eng_least(m->cin, INPUT_FLOATS / m->in_channel));
     m->step = balance(m->chunk, eng_least(m->chunk, PANEL_TAPS / taps_of(m)));
+    if (m->strips)
+        m->step = m->cin;
     m->channels = (uint32_t)pr_round_up(m->cout, m->group);
     if (m->chunk < m->cin && m->channels > SUMS_MAX / sums)
         m->channels = (uint32_t)pr_round_up(SUMS_MAX / sums + 1, m->group);
@@ -116,8 +127,18 @@ static void plan_pieces(struct eng_tile_plan *m)
 /* An odd number of cache lines, so that the rows of all channels are not in the same places of a cache. */
 static void plan_stage(struct eng_tile_plan *m)
 {
-    if (m->columns > m->mac.kernels->tile_pixels && eng_view_is_packed(&m->ne->operands.dst, PR_AXIS_W))
-        m->stage_row = ((2 * (size_t)m->columns + TILE_BYTES) / 64 | 1) * 64 + 128;
+    const struct eng_view *dst = &m->ne->operands.dst;
+    bool apart =
+        m->columns % m->mac.kernels->lanes && (m->columns < m->wout || dst->stride[PR_AXIS_H] != 2 * m->wout);
+    size_t line = m->columns;
+
+    if (!eng_view_is_packed(dst, PR_AXIS_W))
+        return;
+    if (m->strips ? !m->flat || !apart : m->columns <= m->mac.kernels->tile_pixels)
+        return;
+    if (m->strips)
+        line *= m->rows;
+    m->stage_row = ((2 * line + TILE_BYTES) / 64 | 1) * 64 + 128;
 }
 
 static void plan_memory(struct eng_tile_plan *m)
@@ -149,6 +170,7 @@ static void plan(struct eng_tile_plan *m)
     m->group = eng_least(m->mac.kernels->tile_vectors, eng_ne_blocks(m->cout, m->mac.kernels->lanes)) *
                m->mac.kernels->lanes;
     plan_pixels(m);
+    plan_strips(m);
     plan_channels(m);
     plan_pieces(m);
     plan_stage(m);
@@ -188,26 +210,12 @@ static void block_begin(const struct eng_tile_plan *m, struct eng_tile_block *b,
         b->bias[c] = 0;
 }
 
-/* A group's step, and the tile that is being computed. */
-struct step {
-    const struct eng_tile_plan *m;
-    const struct eng_tile_block *b;
-    uint32_t channel, count; /* the group, from the block's first channel on */
-    unsigned vectors;
-    uint32_t cin, channels;       /* input channels, from the chunk's first on */
-    bool begin, end;              /* of the sums */
-    bool careful;                 /* a weight is not finite, and taps may be on the padding */
-    uint32_t x, y, columns, rows; /* the tile, in the block */
-    float *acc;
-    uint8_t *row; /* destination of the group's first channel, for a row of several tiles */
-};
-
 /*
  * Padding is zeros in memory, and zero times a weight adds 0 unless the weight is infinite or a NaN. For a
  * panel that has such a weight, sums are made one at a time, without the taps on the padding.
  */
-static void mac_pixel_carefully(const struct step *s, const struct eng_tile *tile, uint32_t x, uint32_t y,
-                                float *acc)
+static void mac_pixel_carefully(const struct eng_tile_step *s, const struct eng_tile *tile, uint32_t x,
+                                uint32_t y, float *acc)
 {
     const struct eng_tile_plan *m = s->m;
     const struct pr_ne *n = &m->ne->task->ne;
@@ -232,7 +240,7 @@ static void mac_pixel_carefully(const struct step *s, const struct eng_tile *til
     }
 }
 
-static void mac(const struct step *s)
+static void mac(const struct eng_tile_step *s)
 {
     const struct eng_tile_plan *m = s->m;
     const struct pr_ne *n = &m->ne->task->ne;
@@ -258,113 +266,11 @@ static void mac(const struct step *s)
                             s->acc + (size_t)p * s->vectors * m->mac.kernels->lanes);
 }
 
-/* Where channels or columns are packed: the whole tile at once. */
-static void store_tile(const struct step *s)
-{
-    const struct eng_view *dst = &s->m->ne->operands.dst;
-    struct eng_line line = {.index = {s->b->x0 + s->x, s->b->y0 + s->y, 0, s->b->c0 + s->channel, 0},
-                            .axis = eng_view_is_packed(dst, PR_AXIS_W) ? PR_AXIS_W : PR_AXIS_C,
-                            .n = 1};
-    bool ends = s->b->x0 + s->x + s->columns == s->m->wout;
-    struct eng_tile_end end = {
-        .acc = s->acc,
-        .acc_next = (size_t)s->vectors * s->m->mac.kernels->lanes,
-        .bias = s->b->bias + s->channel,
-        .rows = s->rows,
-        .columns = s->columns,
-        .channels = s->count,
-        .to = eng_view_line_target(dst, &line, NULL),
-        .row = dst->stride[PR_AXIS_H],
-        .column = dst->stride[PR_AXIS_W],
-        .channel = dst->stride[PR_AXIS_C],
-        .tail = ends ? dst->tail - dst->tail_begin : 0,
-    };
-
-    s->m->mac.kernels->finish_tile(&end, &s->m->mac.finish);
-}
-
-/*
- * Several tiles make a row: it is put together, and then each channel's row is stored as a whole. A tile's
- * zeros are overwritten by the next tile.
- */
-static void stage_tile(const struct step *s)
-{
-    struct eng_tile_end end = {
-        .acc = s->acc,
-        .acc_next = (size_t)s->vectors * s->m->mac.kernels->lanes,
-        .bias = s->b->bias + s->channel,
-        .rows = 1,
-        .columns = s->columns,
-        .channels = s->count,
-        .to = s->b->stage + 2 * (size_t)s->x,
-        .column = 2,
-        .channel = s->m->stage_row,
-        .tail = TILE_BYTES - 2 * s->columns,
-    };
-
-    s->m->mac.kernels->finish_tile(&end, &s->m->mac.finish);
-}
-
-static uint8_t *row_target(const struct step *s)
-{
-    struct eng_line line = {.index = {s->b->x0, s->b->y0 + s->y, 0, s->b->c0 + s->channel, 0},
-                            .axis = PR_AXIS_W,
-                            .n = s->b->columns};
-
-    return eng_view_line_target(&s->m->ne->operands.dst, &line, NULL);
-}
-
-/* The cache lines of the destination arrive while sums are made: each with the first tile that reaches it. */
-static void prefetch_tile(const struct step *s)
-{
-    size_t begin = 2 * (size_t)s->x, last = begin + 2 * (size_t)s->columns - 1;
-    const uint8_t *at = s->row + last;
-
-    if (begin && (begin - 1) / CACHE_LINE == last / CACHE_LINE)
-        return;
-    for (uint32_t c = 0; c < s->count; c++, at += s->m->ne->operands.dst.stride[PR_AXIS_C])
-        __builtin_prefetch(at, 1);
-}
-
-static void store_row(const struct step *s)
-{
-    const struct eng_view *dst = &s->m->ne->operands.dst;
-    uint8_t *to = s->row;
-    const uint8_t *from = s->b->stage;
-    size_t bytes = 2 * (size_t)s->b->columns;
-    size_t tail = s->b->x0 + s->b->columns == s->m->wout ? dst->tail - dst->tail_begin : 0;
-
-    for (uint32_t c = 0; c < s->count; c++, to += dst->stride[PR_AXIS_C], from += s->m->stage_row) {
-        memcpy(to, from, bytes);
-        if (tail)
-            memset(to + bytes, 0, tail);
-    }
-}
-
-/* Any destination, pixel by pixel. */
-static void store_pixels(const struct step *s)
-{
-    const struct eng_view *dst = &s->m->ne->operands.dst;
-    uint8_t buffer[2 * TILE_CHANNELS_MAX];
-
-    for (uint32_t p = 0; p < s->rows * s->columns; p++) {
-        uint32_t x = s->x + p % s->columns, y = s->y + p / s->columns;
-        struct eng_line line = {.index = {s->b->x0 + x, s->b->y0 + y, 0, s->b->c0 + s->channel, 0},
-                                .axis = PR_AXIS_C,
-                                .n = s->count};
-        uint8_t *to = eng_view_line_target(dst, &line, buffer);
-
-        s->m->mac.kernels->finish(s->acc + (size_t)p * s->vectors * s->m->mac.kernels->lanes,
-                                  s->b->bias + s->channel, to, line.n, &s->m->mac.finish);
-        eng_view_line_put(dst, &line, to);
-    }
-}
-
 /*
  * The tiles of a block: parts of a row, or whole rows where a tile has room for more than one. Rows that are
  * not adjacent in the input are two at most.
  */
-static void step_run(struct step *s)
+static void run_tiles(struct eng_tile_step *s)
 {
     const struct eng_tile_plan *m = s->m;
     uint32_t most = m->mac.kernels->tile_pixels, columns = balance(s->b->columns, most), rows = 1;
@@ -377,23 +283,86 @@ static void step_run(struct step *s)
     for (s->y = 0; s->y < s->b->rows; s->y += s->rows) {
         s->rows = eng_least(rows, s->b->rows - s->y);
         if (s->end && staged)
-            s->row = row_target(s);
+            s->row = eng_tile_row(s);
         for (s->x = 0; s->x < s->b->columns; s->x += s->columns) {
             s->columns = eng_least(columns, s->b->columns - s->x);
             if (s->end && staged)
-                prefetch_tile(s);
+                eng_tile_prefetch(s);
             mac(s);
+            /* A tile's zeros are overwritten by the next tile. */
             if (s->end && staged)
-                stage_tile(s);
+                eng_tile_store_to(s, s->b->stage + 2 * (size_t)s->x, m->stage_row,
+                                  TILE_BYTES - 2 * s->columns);
             else if (s->end && packed)
-                store_tile(s);
+                eng_tile_store(s);
             else if (s->end)
-                store_pixels(s);
+                eng_tile_store_pixels(s);
             if (kept)
                 s->acc += (size_t)s->rows * s->columns * s->vectors * m->mac.kernels->lanes;
         }
         if (s->end && staged)
-            store_row(s);
+            eng_tile_store_rows(s, 1);
+    }
+}
+
+/*
+ * A line of n outputs whose inputs follow each other: whole vectors are a strip, and the rest are tiles.
+ * `to` has packed columns, channels `channel` bytes apart.
+ */
+static void run_line(struct eng_tile_step *s, uint32_t n, uint8_t *to, size_t channel)
+{
+    const struct eng_tile_plan *m = s->m;
+    uint32_t most = m->mac.kernels->tile_pixels, columns;
+    struct eng_strip strip = {
+        .in = s->b->in + (m->flat ? s->y * s->b->columns : (size_t)s->y * m->ne->task->ne.sy * m->in_row),
+        .offset = m->offset,
+        .taps = (uint32_t)(s->channels * taps_of(m)),
+        .panel = s->b->panel,
+        .panel_row = (size_t)s->vectors * m->mac.kernels->lanes,
+        .bias = s->b->bias + s->channel,
+        .channels = s->count,
+        .n = n,
+        .to = to,
+        .channel = channel,
+        .ceiling = m->mac.ceiling,
+    };
+
+    m->mac.kernels->strip(&strip, &m->mac.finish);
+    s->rows = 1;
+    s->x = n - n % m->mac.kernels->lanes;
+    columns = s->x < n ? balance(n - s->x, most) : 0;
+    for (; s->x < n; s->x += s->columns) {
+        s->columns = eng_least(columns, n - s->x);
+        mac(s);
+        eng_tile_store_to(s, to + 2 * (size_t)s->x, channel, 0);
+    }
+}
+
+/*
+ * Lines are rows of the output, or the whole of a flat block: in the destination, if rows follow each other
+ * there, or in the stage. Rows of whole vectors need neither.
+ */
+static void run_strips(struct eng_tile_step *s)
+{
+    const struct eng_tile_plan *m = s->m;
+    const struct eng_view *dst = &m->ne->operands.dst;
+    uint32_t rows = s->b->rows, columns = s->b->columns;
+
+    s->y = 0;
+    s->row = eng_tile_row(s);
+    if (m->stage_row) {
+        run_line(s, rows * columns, s->b->stage, m->stage_row);
+        eng_tile_store_rows(s, rows);
+        return;
+    }
+    if (m->flat && columns == m->wout && dst->stride[PR_AXIS_H] == 2 * m->wout) {
+        run_line(s, rows * columns, s->row, dst->stride[PR_AXIS_C]);
+        return;
+    }
+    for (; s->y < rows; s->y++) {
+        s->row = eng_tile_row(s);
+        run_line(s, columns, s->row, dst->stride[PR_AXIS_C]);
+        eng_tile_zero_tails(s);
     }
 }
 
@@ -409,7 +378,8 @@ static void group_run(const struct eng_tile_plan *m, const struct eng_tile_block
                               .group = (uint32_t)pr_round_up(count, lanes),
                               .to = b->panel,
                               .fp16 = b->panel_fp16};
-    struct step s = {.m = m, .b = b, .channel = channel, .count = count, .vectors = panel.group / lanes};
+    struct eng_tile_step s = {
+        .m = m, .b = b, .channel = channel, .count = count, .vectors = panel.group / lanes};
 
     for (s.cin = 0; s.cin < b->chunk; s.cin += s.channels) {
         s.channels = eng_least(m->step, b->chunk - s.cin);
@@ -420,7 +390,10 @@ static void group_run(const struct eng_tile_plan *m, const struct eng_tile_block
         panel.channels = s.channels;
         eng_panel_load(&panel);
         s.careful = m->padded && !m->mac.kernels->all_finite(b->panel, s.channels * taps_of(m) * panel.group);
-        step_run(&s);
+        if (m->strips && !s.careful)
+            run_strips(&s);
+        else
+            run_tiles(&s);
     }
 }
 

@@ -115,6 +115,27 @@ static void sort_phases(const struct eng_tile_plan *m, const float *line, uint32
     }
 }
 
+/* In steps of two, where rows are packed: row by row into both phases. */
+static void unzip_channel(const struct eng_tile_plan *m, const struct span *x, const struct span *y,
+                          const uint8_t *from, float *to)
+{
+    float *phase[2] = {to + y->first * m->in_row, to + y->first * m->in_row + m->in_phase};
+    const struct eng_unzipped_rows rows = {
+        .from = from,
+        .row = m->ne->operands.src[0].stride[PR_AXIS_H],
+        .rows = y->end - y->first,
+        .n = x->end - x->first,
+        .even = phase[x->first % 2] + x->first / 2,
+        .odd = phase[1 - x->first % 2] + (x->first + 1) / 2,
+        .to_row = m->in_row,
+    };
+
+    /* By one call: the margins of a row are too short for calls of their own. */
+    if (x->first || x->end < x->count || y->first || y->end < y->count)
+        memset(to, 0, y->count * m->in_row * sizeof(*to));
+    m->mac.kernels->unzip_rows(&rows, &m->mac.input);
+}
+
 static void load_phases(const struct eng_tile_plan *m, const struct eng_tile_block *b, const struct span *x,
                         const struct span *y, uint32_t c, float *to)
 {
@@ -154,39 +175,67 @@ static void load_flat(const struct eng_tile_plan *m, const struct eng_tile_block
     }
 }
 
-/* Blocks of one row: channels are as good as rows. True when the chunk was loaded so. */
-static bool load_channels(const struct eng_tile_plan *m, const struct eng_tile_block *b)
+/* The whole chunk of a flat block whose rows are packed. Rows without gaps are one. */
+static bool pack_flat(const struct eng_tile_plan *m, const struct eng_tile_block *b)
 {
     const struct eng_view *src = &m->ne->operands.src[0];
+    const struct pr_ne *n = &m->ne->task->ne;
+    struct eng_packed_rows rows = {
+        .row = (size_t)n->sy * src->stride[PR_AXIS_H],
+        .channel = src->stride[PR_AXIS_C],
+        .rows = b->rows,
+        .channels = b->chunk,
+        .n = b->columns,
+        .step = n->sx,
+        .to = b->in,
+        .to_channel = m->in_channel,
+    };
+
+    if (!m->flat || n->sx > 2 || !eng_view_is_packed(src, PR_AXIS_W))
+        return false;
+    rows.from = element(m, b->x0 * n->sx, b->y0 * n->sy, b->cin);
+    if (n->sx == 1 && rows.row == 2 * (size_t)rows.n) {
+        rows.n *= rows.rows;
+        rows.rows = 1;
+    }
+    m->mac.kernels->pack_rows(&rows, &m->mac.input);
+    return true;
+}
+
+/* Blocks of one pixel, whose channels are a line. */
+static bool load_channels(const struct eng_tile_plan *m, const struct eng_tile_block *b)
+{
     const struct pr_ne *n = &m->ne->task->ne;
     struct eng_line line = {
         .index = {b->x0 * n->sx, b->y0 * n->sy, 0, b->cin, 0}, .axis = PR_AXIS_C, .n = b->chunk};
 
-    if (!m->flat || b->rows > 1)
+    if (!m->flat || b->rows > 1 || m->in_channel > 1)
         return false;
-    if (m->in_channel == 1 && b->columns == 1 && !eng_view_is_packed(src, PR_AXIS_W)) {
-        load_line(m, line, b->in);
-        return true;
-    }
-    if (n->sx > 1 || !eng_view_is_packed(src, PR_AXIS_W))
-        return false;
-    m->mac.kernels->rows_to_float(element(m, b->x0, b->y0 * n->sy, b->cin), src->stride[PR_AXIS_C], b->in,
-                                  m->in_channel, b->chunk, b->columns, &m->mac.input);
+    load_line(m, line, b->in);
     return true;
 }
 
 void eng_tile_load_input(const struct eng_tile_plan *m, const struct eng_tile_block *b)
 {
+    const struct eng_view *src = &m->ne->operands.src[0];
     const struct pr_ne *n = &m->ne->task->ne;
     struct span x = span_of((int64_t)b->x0 * n->sx - n->px, (b->columns - 1) * n->sx + n->kw, m->win);
     struct span y = span_of((int64_t)b->y0 * n->sy - n->py, (b->rows - 1) * n->sy + n->kh, m->hin);
+    const uint8_t *from = NULL;
+    bool unzip;
 
-    if (load_channels(m, b))
+    if (pack_flat(m, b) || load_channels(m, b))
         return;
+    unzip =
+        n->sx == 2 && n->kw > 1 && y.end > y.first && x.end > x.first && eng_view_is_packed(src, PR_AXIS_W);
+    if (unzip)
+        from = element(m, (uint32_t)(x.at + x.first), (uint32_t)(y.at + y.first), b->cin);
     for (uint32_t c = 0; c < b->chunk; c++) {
         float *to = b->in + c * m->in_channel;
 
-        if (m->flat)
+        if (unzip)
+            unzip_channel(m, &x, &y, from + (size_t)c * src->stride[PR_AXIS_C], to);
+        else if (m->flat)
             load_flat(m, b, b->cin + c, to);
         else if (n->sx == 1)
             load_whole(m, &x, &y, b->cin + c, to);

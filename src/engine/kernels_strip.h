@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Part of kernels_body.h, with its conditions: strips, whose vectors are neighbouring outputs of one channel.
+ * They are stored as they are summed, so no value changes its place.
+ */
+
+#define STRIP_WIDTH    (STRIP_VECTORS * LANES)
+#define STRIP_PREFETCH 128 /* bytes ahead in the destination; it changes only the speed */
+
+/*
+ * What becomes of the sums: two common ends take them from the registers; any other one takes them from
+ * memory, because its code is too long to be repeated for each.
+ */
+enum strip_end { STRIP_SUM, STRIP_CLAMP, STRIP_ANY };
+
+/* One vector of outputs. */
+INLINE void strip_store(uint8_t *to, vec sum, float bias, enum strip_end end, const struct eng_finish *f)
+{
+    struct tile_form form = {.clamp = end == STRIP_CLAMP, .sum = true};
+
+    vec_to_fp16(to, tile_element(sum, vec_set(bias), form, f),
+                end == STRIP_CLAMP ? ENG_RULE_NAN_IS_ZERO : STORE_SUMS);
+}
+
+/* Some vectors of some channels, from `at` and `first` on; the sums of STRIP_ANY go to acc[channel]. */
+INLINE void strip_part(const struct eng_strip *s, uint32_t at, uint32_t first,
+                       float acc[STRIP_CHANNELS][STRIP_WIDTH], unsigned channels, unsigned vectors,
+                       enum strip_end end, const struct eng_finish *f)
+{
+    vec sum[STRIP_CHANNELS][STRIP_VECTORS], x[STRIP_VECTORS], ceiling = vec_set(s->ceiling);
+    const uint32_t *offset = s->offset, *last = s->offset + s->taps;
+    const float *in = s->in + at, *weight = s->panel + first;
+    uint8_t *to = s->to + first * s->channel + 2 * (size_t)at;
+    const size_t row = s->panel_row;
+
+    UNROLL
+    for (unsigned c = 0; c < channels; c++) {
+        UNROLL
+        for (unsigned v = 0; v < vectors; v++)
+            sum[c][v] = vec_set(0);
+    }
+    for (; offset < last; offset++, weight += row) {
+        UNROLL
+        for (unsigned v = 0; v < vectors; v++)
+            x[v] = vec_load(in + *offset + v * LANES);
+        UNROLL
+        for (unsigned c = 0; c < channels; c++) {
+            vec w = vec_set(weight[c]);
+
+            UNROLL
+            for (unsigned v = 0; v < vectors; v++)
+                sum[c][v] = vec_mac(sum[c][v], x[v], w, ceiling);
+        }
+    }
+    UNROLL
+    for (unsigned c = 0; c < channels; c++, to += s->channel) {
+        __builtin_prefetch(to + STRIP_PREFETCH, 1);
+        UNROLL
+        for (unsigned v = 0; v < vectors; v++)
+            if (end == STRIP_ANY)
+                vec_store(acc[c] + v * LANES, sum[c][v]);
+            else
+                strip_store(to + 2 * (size_t)v * LANES, sum[c][v], s->bias[first + c], end, f);
+    }
+}
+
+/* More sums than there are channels are made, with weights of zero. */
+INLINE void strip_any(const struct eng_strip *s, uint32_t at, uint32_t first, unsigned channels,
+                      unsigned vectors, bool table, const struct eng_finish *f)
+{
+    float acc[STRIP_CHANNELS][STRIP_WIDTH] __attribute__((aligned(64)));
+    uint8_t *to = s->to + first * s->channel + 2 * (size_t)at;
+
+    strip_part(s, at, first, acc, channels, vectors, STRIP_ANY, f);
+    for (unsigned c = 0; c < channels && first + c < s->channels; c++, to += s->channel) {
+        vec bias = vec_set(s->bias[first + c]);
+
+        for (unsigned v = 0; v < vectors; v++)
+            vec_to_fp16(to + 2 * (size_t)v * LANES,
+                        finish_element(vec_load(acc[c] + v * LANES), bias, table, f), f->store);
+    }
+}
+
+/* All channels. */
+INLINE void strip_channels(const struct eng_strip *s, uint32_t at, unsigned vectors, enum strip_end end,
+                           const struct eng_finish *f)
+{
+    uint32_t c = 0, all = s->channels;
+
+    for (; end != STRIP_ANY && c + STRIP_CHANNELS <= all; c += STRIP_CHANNELS)
+        strip_part(s, at, c, NULL, STRIP_CHANNELS, vectors, end, f);
+    for (; end != STRIP_ANY && c + STRIP_FEW <= all; c += STRIP_FEW)
+        strip_part(s, at, c, NULL, STRIP_FEW, vectors, end, f);
+    for (; c < all; c += STRIP_FEW)
+        if (f->table)
+            strip_any(s, at, c, STRIP_FEW, vectors, true, f);
+        else
+            strip_any(s, at, c, STRIP_FEW, vectors, false, f);
+}
+
+INLINE void strip_by(const struct eng_strip *given, enum strip_end end, const struct eng_finish *constants)
+{
+    const struct eng_strip s = *given;
+    const struct eng_finish f = *constants;
+    uint32_t at = 0;
+
+    for (; at + STRIP_WIDTH <= s.n; at += STRIP_WIDTH)
+        strip_channels(&s, at, STRIP_VECTORS, end, &f);
+#if STRIP_VECTORS > 1
+    for (; at + LANES <= s.n; at += LANES)
+        strip_channels(&s, at, 1, end, &f);
+#endif
+}
+
+TARGET static void strip(const struct eng_strip *s, const struct eng_finish *f)
+{
+    bool sum = is_no_addend(f->acc_bias) && f->post_scale == 1;
+
+    if (sum && !f->table && f->store == STORE_SUMS)
+        strip_by(s, STRIP_SUM, f);
+    else if (sum && f->table && f->store == STORE_RULES && is_clamp(f))
+        strip_by(s, STRIP_CLAMP, f);
+    else
+        strip_by(s, STRIP_ANY, f);
+}

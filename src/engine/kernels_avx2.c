@@ -423,8 +423,6 @@ INLINE vec vec_from_fp16_runs(const uint8_t *const *run, size_t at, unsigned lan
     return lanes == 8 ? vec_from_fp16(run[0] + at, load) : vec_of_fp16(two_runs(run, at), load);
 }
 
-#include "engine/kernels_lanes.h"
-
 INLINE __m128i fp16_of_vec(vec v, unsigned rules)
 {
     __m128i half = _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
@@ -449,6 +447,16 @@ INLINE void vec_to_fp16(uint8_t *to, vec v, unsigned rules)
     _mm_storeu_si128((void *)to, fp16_of_vec(v, rules));
 }
 
+/* Numbers, by no rule but ENG_RULE_NO_MINUS_ZERO. */
+INLINE void vec_to_fp16_number(uint8_t *to, vec v, unsigned rules)
+{
+    __m128i half = _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+
+    if (rules & ENG_RULE_NO_MINUS_ZERO)
+        half = _mm_andnot_si128(_mm_cmpeq_epi16(half, _mm_set1_epi16((short)0x8000)), half);
+    _mm_storeu_si128((void *)to, half);
+}
+
 INLINE void vec_to_fp16_part(uint8_t *to, vec v, size_t n, unsigned rules)
 {
     uint16_t part[8];
@@ -461,6 +469,8 @@ INLINE void vec_to_fp16_part(uint8_t *to, vec v, size_t n, unsigned rules)
     if (n & 1)
         __builtin_memcpy(to + 2 * (n & 6), part + (n & 6), 2);
 }
+
+#include "engine/kernels_lanes.h"
 
 #include "engine/kernels_body.h"
 #endif

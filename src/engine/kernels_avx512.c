@@ -305,6 +305,51 @@ INLINE vec vec_knot(const vec_knots *knots, vec index)
     return _mm512_mask_mov_ps(v, _mm512_test_epi32_mask(at, _mm512_set1_epi32(2 * LANES)), knots->last);
 }
 
+/*
+ * The spot of x among knots that are 1 / scale apart, the first one at place / scale: a number whose lowest
+ * bits are the knot's. For spots from 0 to 31; adding 1.5 * 2^23 with rounding down leaves no fraction.
+ */
+#define SPOT_ZERO 0x1.8p23f
+
+INLINE vec vec_spot(vec x, vec scale, vec place)
+{
+    return _mm512_fmadd_round_ps(x, scale, vec_sub(vec_set(SPOT_ZERO), place),
+                                 _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+
+/* x * scale less its floor: exact, as scale is a power of two. */
+INLINE vec vec_spot_way(vec x, vec scale, vec place, vec spot)
+{
+    return _mm512_fmsub_ps(x, scale, vec_sub(spot, vec_sub(vec_set(SPOT_ZERO), place)));
+}
+
+/* The remainder by 32 of any spot: the lowest five bits are all that vec_spot_knot takes. */
+INLINE vec vec_spot_wrap(vec spot)
+{
+    return spot;
+}
+
+INLINE vec vec_spot_knot(const vec_knots *knots, vec spot)
+{
+    return _mm512_permutex2var_ps(knots->low, _mm512_castps_si512(spot), knots->high);
+}
+
+/* y times 2 to the floor of x, which is above -126 and below 128. */
+INLINE vec vec_times_power(vec y, vec x)
+{
+    return _mm512_scalef_ps(y, x);
+}
+
+/* y with its sign changed where that of `sign` is set. */
+INLINE vec vec_sign_of(vec y, vec sign)
+{
+    __m512i bits = _mm512_set1_epi32((int)0x80000000);
+
+    /* y ^ (sign & bits) */
+    return _mm512_castsi512_ps(
+        _mm512_ternarylogic_epi32(_mm512_castps_si512(y), _mm512_castps_si512(sign), bits, 0x78));
+}
+
 INLINE vec with_rules(vec v, unsigned rules)
 {
     if (rules & ENG_RULE_NAN_IS_INFINITY)
@@ -367,6 +412,41 @@ INLINE halves halves_load_part(const uint8_t *from, size_t n)
 INLINE void halves_store_part(uint8_t *to, halves v, size_t n)
 {
     _mm512_mask_storeu_epi16(to, (__mmask32)((1u << n) - 1), (__m512i)v);
+}
+
+/* The first n of a vector, and zeros. */
+INLINE halves halves_first(halves v, size_t n)
+{
+    return (halves)_mm512_maskz_mov_epi16((__mmask32)((1ull << n) - 1), (__m512i)v);
+}
+
+/* The lower and the upper LANES of a vector, by no rule. */
+INLINE vec vec_of_lower(halves v)
+{
+    return _mm512_cvtph_ps(_mm512_castsi512_si256((__m512i)v));
+}
+
+INLINE vec vec_of_upper(halves v)
+{
+    return _mm512_cvtph_ps(_mm512_extracti64x4_epi64((__m512i)v, 1));
+}
+
+/* The way back for numbers, by no rule but ENG_RULE_NO_MINUS_ZERO. */
+INLINE halves halves_of_numbers(vec lower, vec upper, unsigned rules)
+{
+    __m512i v = _mm512_castsi256_si512(_mm512_cvtps_ph(lower, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+
+    v = _mm512_inserti64x4(v, _mm512_cvtps_ph(upper, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), 1);
+    if (rules & ENG_RULE_NO_MINUS_ZERO)
+        v = _mm512_maskz_mov_epi16(_mm512_test_epi16_mask(v, _mm512_set1_epi16(0x7fff)), v);
+    return (halves)v;
+}
+
+/* All are in [0, most] or [-0, least], as bits. */
+INLINE bool halves_within(halves v, int16_t most, uint16_t least)
+{
+    return _kortestz_mask32_u8(_mm512_cmpgt_epi16_mask((__m512i)v, _mm512_set1_epi16(most)),
+                               _mm512_cmpgt_epu16_mask((__m512i)v, _mm512_set1_epi16((short)least)));
 }
 
 INLINE short half_at(const uint8_t *from)
@@ -507,6 +587,16 @@ INLINE __m256i fp16_of_vec(vec v, unsigned rules)
 INLINE void vec_to_fp16(uint8_t *to, vec v, unsigned rules)
 {
     _mm256_storeu_si256((void *)to, fp16_of_vec(v, rules));
+}
+
+/* Numbers, by no rule but ENG_RULE_NO_MINUS_ZERO. */
+INLINE void vec_to_fp16_number(uint8_t *to, vec v, unsigned rules)
+{
+    __m256i half = _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+
+    if (rules & ENG_RULE_NO_MINUS_ZERO)
+        half = _mm256_maskz_mov_epi16(_mm256_test_epi16_mask(half, _mm256_set1_epi16(0x7fff)), half);
+    _mm256_storeu_si256((void *)to, half);
 }
 
 INLINE void vec_to_fp16_part(uint8_t *to, vec v, size_t n, unsigned rules)

@@ -35,6 +35,19 @@ INLINE void store_last(uint8_t *to, vec v, size_t n, size_t tail, unsigned rules
     }
 }
 
+/* The same of a vector of fp16 values: fewer than HALVES. */
+INLINE void store_halves(uint8_t *to, halves v, size_t n, size_t tail)
+{
+    if (2 * n + tail >= sizeof(v)) {
+        v = halves_first(v, n);
+        __builtin_memcpy(to, &v, sizeof(v));
+        zero_tail(to + sizeof(v), 2 * n + tail - sizeof(v));
+    } else {
+        halves_store_part(to, v, n);
+        zero_tail(to + 2 * n, tail);
+    }
+}
+
 /* n elements, LANES at most, `step` bytes apart. */
 INLINE vec load_steps(const uint8_t *from, size_t step, size_t n, const struct eng_load *load)
 {

@@ -110,6 +110,7 @@ struct finish_form {
     bool table;
     bool clean; /* fp16 values go into the table as they are, and none is a NaN */
     enum pr_activation_kind kind;
+    bool odd, below_zero; /* of the table, where a loop takes spots */
 };
 
 INLINE vec finish_fp16(vec v, struct finish_form form, const struct eng_finish *f)
@@ -159,6 +160,91 @@ INLINE void finish_band_of(const struct eng_band *given, const struct eng_load *
         else
             zero_tail(y + 2 * i, band.tail);
     }
+}
+
+/* A vector of fp16 values, some of which are outside the range of spots. */
+INLINE halves spots_outside(halves h, const struct eng_load *load, struct finish_form form,
+                            const struct eng_finish *f)
+{
+    uint8_t all[2 * HALVES];
+    vec a, b;
+
+    __builtin_memcpy(all, &h, sizeof(h));
+    a = finish_fp16(vec_from_fp16(all, load), form, f);
+    b = finish_fp16(vec_from_fp16(all + 2 * LANES, load), form, f);
+    vec_to_fp16(all, a, f->store);
+    vec_to_fp16(all + 2 * LANES, b, f->store);
+    __builtin_memcpy(&h, all, sizeof(h));
+    return h;
+}
+
+INLINE unsigned spots_rules(struct finish_form form)
+{
+    return form.below_zero ? ENG_RULE_NO_MINUS_ZERO : 0;
+}
+
+/* The last n elements of a row, fewer than HALVES, and the zeros after it. */
+INLINE void spots_last(const uint8_t *x, uint8_t *y, size_t n, size_t tail, const struct eng_load *load,
+                       struct finish_form form, const struct eng_finish *f)
+{
+    const struct eng_table *t = f->table;
+    halves h = halves_load_part(x, n);
+
+    if (__builtin_expect(halves_within(h, t->most, t->least), 1))
+        h = halves_of_numbers(table_spot(t, form.kind, form.odd, vec_of_lower(h)),
+                              table_spot(t, form.kind, form.odd, vec_of_upper(h)), spots_rules(form));
+    else
+        h = spots_outside(h, load, form, f);
+    store_halves(y, h, n, tail);
+}
+
+/*
+ * A row whose fp16 values go into the table as they are. Where all values of a few vectors are in the range
+ * of spots, nothing else has to be decided for each of them.
+ */
+INLINE void spots_row(const uint8_t *x, uint8_t *y, size_t n, size_t tail, const struct eng_load *load,
+                      struct finish_form form, const struct eng_finish *f)
+{
+    const struct eng_load bits = {.scale = 1};
+    const struct eng_table *t = f->table;
+    unsigned rules = spots_rules(form);
+    size_t i = 0;
+
+    for (; i + HALVES <= n; i += HALVES) {
+        const uint8_t *from = x + 2 * i;
+        uint8_t *to = y + 2 * i;
+        halves h;
+
+        __builtin_memcpy(&h, from, sizeof(h));
+        if (__builtin_expect(halves_within(h, t->most, t->least), 1)) {
+            vec a = table_spot(t, form.kind, form.odd, vec_from_fp16(from, &bits));
+            vec b = table_spot(t, form.kind, form.odd, vec_from_fp16(from + 2 * LANES, &bits));
+
+            vec_to_fp16_number(to, a, rules);
+            vec_to_fp16_number(to + 2 * LANES, b, rules);
+        } else {
+            h = spots_outside(h, load, form, f);
+            __builtin_memcpy(to, &h, sizeof(h));
+        }
+    }
+    if (i < n)
+        spots_last(x + 2 * i, y + 2 * i, n - i, tail, load, form, f);
+    else
+        zero_tail(y + 2 * i, tail);
+}
+
+INLINE void spots_band(const struct eng_band *given, const struct eng_load *given_load,
+                       struct finish_form form, const struct eng_finish *constants)
+{
+    struct eng_finish f = *constants;
+    const struct eng_load load = *given_load;
+    const struct eng_band band = *given;
+    const struct eng_table table = *f.table; /* a copy, which no store changes */
+
+    f.table = &table;
+    for (size_t row = 0; row < band.rows; row++)
+        spots_row(band.in[0].at + row * band.in[0].row, band.out + row * band.out_row, band.n, band.tail,
+                  &load, form, &f);
 }
 
 /*
@@ -217,15 +303,7 @@ INLINE void copy_vector(const uint8_t *x, uint8_t *y, const struct copy_rules *r
 /* Less than a vector, and zeros after it. */
 INLINE void copy_short(const uint8_t *x, uint8_t *y, size_t n, size_t tail, const struct copy_rules *rules)
 {
-    halves v = copy_element(halves_load_part(x, n), rules);
-
-    if (2 * n + tail >= sizeof(v)) {
-        __builtin_memcpy(y, &v, sizeof(v));
-        zero_tail(y + sizeof(v), 2 * n + tail - sizeof(v));
-    } else {
-        halves_store_part(y, v, n);
-        zero_tail(y + 2 * n, tail);
-    }
+    store_halves(y, copy_element(halves_load_part(x, n), rules), n, tail);
 }
 
 /* A vector at least. */
@@ -264,6 +342,35 @@ INLINE bool is_no_addend(float value)
     return value == 0 && __builtin_signbit(value);
 }
 
+INLINE struct finish_form clean_form(enum pr_activation_kind kind)
+{
+    return (struct finish_form){.table = true, .clean = true, .kind = kind};
+}
+
+/* `clean`, and values that are in the range by their bits are in it. */
+INLINE bool takes_spots(const struct eng_band *band, const struct eng_load *load, const struct eng_finish *f)
+{
+    return f->table->spots && band->n > 1 && !band->in[0].one && !load->relu &&
+           !(load->rules & ENG_RULE_SLICE) && f->store & ENG_RULE_NO_MINUS_ZERO;
+}
+
+INLINE void finish_spots(const struct eng_band *band, const struct eng_load *load, const struct eng_finish *f)
+{
+    struct finish_form form = clean_form(PR_ACTIVATION_PLAIN);
+
+    if (f->table->kind == PR_ACTIVATION_EXP2) {
+        form = clean_form(PR_ACTIVATION_EXP2);
+        form.below_zero = f->table->below_zero;
+        spots_band(band, load, form, f);
+    } else if (f->table->odd) {
+        form.odd = form.below_zero = true;
+        spots_band(band, load, form, f);
+    } else {
+        form.below_zero = f->table->below_zero;
+        spots_band(band, load, form, f);
+    }
+}
+
 TARGET static void finish_band(const struct eng_band *band, const struct eng_load *load,
                                const struct eng_finish *f)
 {
@@ -277,11 +384,11 @@ TARGET static void finish_band(const struct eng_band *band, const struct eng_loa
     else if (!f->table)
         finish_band_of(band, load, (struct finish_form){0}, f);
     else if (!clean)
-        finish_band_of(band, load, (struct finish_form){true, false, f->table->kind}, f);
+        finish_band_of(band, load, (struct finish_form){.table = true, .kind = f->table->kind}, f);
+    else if (takes_spots(band, load, f))
+        finish_spots(band, load, f);
     else if (f->table->kind == PR_ACTIVATION_PLAIN)
-        finish_band_of(band, load, (struct finish_form){true, true, PR_ACTIVATION_PLAIN}, f);
-    else if (f->table->kind == PR_ACTIVATION_EXP2)
-        finish_band_of(band, load, (struct finish_form){true, true, PR_ACTIVATION_EXP2}, f);
+        finish_band_of(band, load, clean_form(PR_ACTIVATION_PLAIN), f);
     else
-        finish_band_of(band, load, (struct finish_form){true, true, f->table->kind}, f);
+        finish_band_of(band, load, clean_form(f->table->kind), f);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Part of the instruction sets that have no masks: several runs of weights, and vectors at the edge of a row.
- * The including file has defined the vector type, vec_from_fp16, vec_from_fp16_runs and vec_first.
+ * Part of the instruction sets that have no masks: several runs of weights, vectors at the edge of a row, and
+ * the spots of tables. The including file has defined everything else.
  */
 
 /* The same for four rows. */
@@ -46,4 +46,92 @@ INLINE vec vec_from_fp16_lanes(const uint8_t *from, struct lanes which, const st
     if (which.begin == 0 && which.end == LANES)
         return vec_from_fp16(from, load);
     return vec_from_fp16_edge(from, which.begin, which.end, load, outside);
+}
+
+/* All are in [0, most] or [-0, least], as bits. */
+INLINE bool halves_within(halves v, int16_t most, uint16_t least)
+{
+    typedef int16_t numbers __attribute__((vector_size(2 * HALVES)));
+    typedef uint64_t words __attribute__((vector_size(2 * HALVES)));
+    words outside = (words)((numbers)v > most) | (words)(v > least);
+    uint64_t any = 0;
+
+    for (unsigned i = 0; i < 2 * HALVES / 8; i++)
+        any |= outside[i];
+    return any == 0;
+}
+
+/* The spot of x among knots that are 1 / scale apart, the first one at place / scale. */
+INLINE vec vec_spot(vec x, vec scale, vec place)
+{
+    return vec_sub(vec_floor(vec_mul(x, scale)), place);
+}
+
+/* x * scale less its floor: exact, as scale is a power of two. */
+INLINE vec vec_spot_way(vec x, vec scale, vec place, vec spot)
+{
+    return vec_sub(vec_mul(x, scale), vec_add(spot, place));
+}
+
+/* The remainder by 32 of any spot. */
+INLINE vec vec_spot_wrap(vec spot)
+{
+    return vec_sub(spot, vec_mul(vec_floor(vec_mul(spot, vec_set(0x1p-5f))), vec_set(0x1p5f)));
+}
+
+INLINE vec vec_spot_knot(const vec_knots *knots, vec spot)
+{
+    return vec_inner_knot(knots, spot);
+}
+
+/* y times 2 to the floor of x, which is above -126 and below 128. */
+INLINE vec vec_times_power(vec y, vec x)
+{
+    return vec_mul(y, vec_power_of_two(vec_floor(x)));
+}
+
+/* y with its sign changed where that of `sign` is set. */
+INLINE vec vec_sign_of(vec y, vec sign)
+{
+    typedef uint32_t bits __attribute__((vector_size(4 * LANES)));
+
+    return (vec)((bits)y ^ ((bits)sign & 0x80000000u));
+}
+
+/* The first n of a vector, and zeros. */
+INLINE halves halves_first(halves v, size_t n)
+{
+    halves w = {0};
+
+    __builtin_memcpy(&w, &v, 2 * n);
+    return w;
+}
+
+/* The lower and the upper LANES of a vector, by no rule. */
+INLINE vec vec_of_lower(halves v)
+{
+    uint8_t all[2 * HALVES];
+
+    __builtin_memcpy(all, &v, sizeof(v));
+    return vec_from_fp16(all, &(const struct eng_load){.scale = 1});
+}
+
+INLINE vec vec_of_upper(halves v)
+{
+    uint8_t all[2 * HALVES];
+
+    __builtin_memcpy(all, &v, sizeof(v));
+    return vec_from_fp16(all + 2 * LANES, &(const struct eng_load){.scale = 1});
+}
+
+/* The way back for numbers, by no rule but ENG_RULE_NO_MINUS_ZERO. */
+INLINE halves halves_of_numbers(vec lower, vec upper, unsigned rules)
+{
+    uint8_t all[2 * HALVES];
+    halves v;
+
+    vec_to_fp16_number(all, lower, rules);
+    vec_to_fp16_number(all + 2 * LANES, upper, rules);
+    __builtin_memcpy(&v, all, sizeof(v));
+    return v;
 }

@@ -388,8 +388,6 @@ INLINE vec vec_from_fp16_runs(const uint8_t *const *run, size_t at, unsigned lan
     return vec_from_fp16(run[0] + at, load);
 }
 
-#include "engine/kernels_lanes.h"
-
 INLINE void vec_to_fp16(uint8_t *to, vec v, unsigned rules)
 {
     uint16x4_t half = vreinterpret_u16_f16(vcvt_f16_f32(v));
@@ -410,6 +408,16 @@ INLINE void vec_to_fp16(uint8_t *to, vec v, unsigned rules)
     vst1_u8(to, vreinterpret_u8_u16(half));
 }
 
+/* Numbers, by no rule but ENG_RULE_NO_MINUS_ZERO. */
+INLINE void vec_to_fp16_number(uint8_t *to, vec v, unsigned rules)
+{
+    uint16x4_t half = vreinterpret_u16_f16(vcvt_f16_f32(v));
+
+    if (rules & ENG_RULE_NO_MINUS_ZERO)
+        half = vand_u16(half, vtst_u16(half, vdup_n_u16(0x7fff)));
+    vst1_u8(to, vreinterpret_u8_u16(half));
+}
+
 INLINE void vec_to_fp16_part(uint8_t *to, vec v, size_t n, unsigned rules)
 {
     uint8_t part[2 * LANES];
@@ -417,6 +425,8 @@ INLINE void vec_to_fp16_part(uint8_t *to, vec v, size_t n, unsigned rules)
     vec_to_fp16(part, v, rules);
     memcpy(to, part, 2 * n);
 }
+
+#include "engine/kernels_lanes.h"
 
 #include "engine/kernels_body.h"
 #endif

@@ -395,8 +395,6 @@ INLINE vec vec_from_fp16_runs(const uint8_t *const *run, size_t at, unsigned lan
     return vec_from_fp16(run[0] + at, load);
 }
 
-#include "engine/kernels_lanes.h"
-
 INLINE void vec_to_fp16_part(uint8_t *to, vec v, size_t n, unsigned rules)
 {
     for (size_t i = 0; i < n; i++) {
@@ -410,6 +408,14 @@ INLINE void vec_to_fp16(uint8_t *to, vec v, unsigned rules)
 {
     vec_to_fp16_part(to, v, LANES, rules);
 }
+
+/* Numbers, by no rule but ENG_RULE_NO_MINUS_ZERO. */
+INLINE void vec_to_fp16_number(uint8_t *to, vec v, unsigned rules)
+{
+    vec_to_fp16(to, v, rules);
+}
+
+#include "engine/kernels_lanes.h"
 
 #include "engine/kernels_body.h"
 

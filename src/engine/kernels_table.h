@@ -23,6 +23,26 @@ INLINE vec table_inside(const struct eng_table *t, vec x)
     return vec_add(vec_inner_knot(&knots, knot), vec_mul(vec_sub(at, whole), vec_inner_knot(&steps, knot)));
 }
 
+/*
+ * A value in the table's range of spots. The knot and the part of the way to the next one are exact, so that
+ * it does not matter how they are found. `kind` and `odd` are constants where this is inlined.
+ */
+INLINE vec table_spot(const struct eng_table *t, enum pr_activation_kind kind, bool odd, vec given)
+{
+    const vec_knots knots = vec_knots_of(t->knot), steps = vec_knots_of(t->step);
+    bool exp2 = kind == PR_ACTIVATION_EXP2;
+    vec x = odd ? vec_and(given, 0x7fffffff) : given, scale = vec_set(t->scale);
+    vec place = vec_set(exp2 ? 0 : t->place), spot = vec_spot(x, scale, place);
+    vec way = vec_spot_way(x, scale, place, spot), y;
+
+    if (exp2)
+        spot = vec_spot_wrap(spot);
+    y = vec_add(vec_spot_knot(&knots, spot), vec_mul(way, vec_spot_knot(&steps, spot)));
+    if (exp2)
+        y = vec_times_power(y, x);
+    return odd ? vec_sign_of(y, given) : y;
+}
+
 INLINE vec table_tails(const struct eng_table *t, vec x, vec inside)
 {
     vec low = vec_add(vec_mul(vec_set(t->low_slope), x), vec_set(t->low_intercept));

@@ -14,6 +14,10 @@
 
 #define FP16_ZERO 0x1p-25f /* what is below rounds to 0 */
 
+/* Between these, a power of two and its product with a finite fp16 value are normal numbers of fp32. */
+#define POWER_LOW  (-100.0f)
+#define POWER_HIGH 100.0f
+
 bool eng_table_read(struct eng_table *table, const uint16_t values[PR_TABLE_VALUES],
                     struct pr_problem *problem)
 {
@@ -59,6 +63,44 @@ static bool is_clamp(const struct eng_table *table)
            (zeros || table->last <= table->low);
 }
 
+/* The largest magnitude of fp16 below the limit, as bits; the limit is above 0. */
+static uint16_t half_below(float limit)
+{
+    uint16_t half = eng_float_to_half(limit);
+
+    return eng_half_to_float(half) < limit ? half : (uint16_t)(half - 1);
+}
+
+/* Where 0 is no inner value, its value has to be that of the first knot. */
+static bool zero_is_inner(const struct eng_table *table, float low)
+{
+    return low < 0 || (low == 0 && table->place == 0 && table->below == table->knot[0]);
+}
+
+static void derive_spots(struct eng_table *table)
+{
+    bool plain = table->kind == PR_ACTIVATION_PLAIN, numbers = true;
+    float low = table->inner_low, high = table->inner_high;
+
+    if (table->kind == PR_ACTIVATION_EXP2) {
+        low = table->low > POWER_LOW ? table->low : POWER_LOW;
+        high = table->high < POWER_HIGH ? table->high : POWER_HIGH;
+    }
+    table->below_zero = table->odd;
+    for (unsigned i = 0; i < ENG_TABLE_KNOTS; i++) {
+        numbers = numbers && isfinite(table->knot[i]) && !(table->knot[i] == 0 && signbit(table->knot[i]));
+        table->below_zero = table->below_zero || table->knot[i] < 0;
+    }
+    table->spots = numbers && (plain || table->kind == PR_ACTIVATION_EXP2) && !table->positive && high > 0 &&
+                   zero_is_inner(table, low) && (!table->odd || (plain && table->knot[0] == 0));
+    if (!table->spots)
+        return;
+    table->most = (int16_t)half_below(high);
+    table->least = (uint16_t)(ENG_HALF_SIGN | (table->odd ? (uint16_t)table->most
+                                               : low < 0  ? half_below(-low)
+                                                          : 0));
+}
+
 void eng_table_derive(struct eng_table *table)
 {
     float last = ENG_TABLE_KNOTS - 1, before = nextafterf(table->first, -INFINITY);
@@ -70,6 +112,7 @@ void eng_table_derive(struct eng_table *table)
     table->inner_low = table->low > before ? table->low : before;
     table->inner_high = table->high < table->last ? table->high : table->last;
     table->clamp = is_clamp(table);
+    derive_spots(table);
 }
 
 /*

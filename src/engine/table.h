@@ -28,6 +28,14 @@ struct eng_table {
     float step[ENG_TABLE_KNOTS]; /* from each knot to the next; the last one has itself as the next */
     float place, last;           /* the first knot's x times scale, and the last knot's x */
     float inner_low, inner_high; /* between these, without them, a plain table has neither tail nor clamp */
+    /*
+     * Of fp16 values in [0, most] and [-0, least], as bits, the value is between two knots: y0 + t * step, and
+     * for exp2 that times a power of two. No knot is -0, infinite or a NaN.
+     */
+    bool spots;
+    bool below_zero; /* some knot is, or the table is odd: such a value may be stored as -0 */
+    int16_t most;
+    uint16_t least;
     /* In fp16 the value is x, but at least `low` (0 or more) and at most `high`; a NaN is not considered. */
     bool clamp;
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Part of the instruction sets that have no masks: several runs of weights, and vectors at the edge of a row.
- * The including file has defined the vector type, vec_from_fp16, vec_from_fp16_runs and vec_first.
+ * Part of the instruction sets that have no masks: several runs of weights, vectors at the edge of a row, and
+ * vectors of fp16 values as bits. The including file has defined the vector types, vec_from_fp16,
+ * vec_from_fp16_runs and vec_first.
  */
 
 /* The same for four rows. */
@@ -46,4 +47,46 @@ INLINE vec vec_from_fp16_lanes(const uint8_t *from, struct lanes which, const st
     if (which.begin == 0 && which.end == LANES)
         return vec_from_fp16(from, load);
     return vec_from_fp16_edge(from, which.begin, which.end, load, outside);
+}
+
+/* Eight elements from each of some places, `step` bytes apart. */
+#if HALVES == 8
+INLINE halves halves_of_eights(const uint8_t *from, size_t step)
+{
+    halves v;
+
+    (void)step;
+    __builtin_memcpy(&v, from, sizeof(v));
+    return v;
+}
+#else
+INLINE halves halves_of_eights(const uint8_t *from, size_t step)
+{
+    uint16_t a __attribute__((vector_size(16))), b __attribute__((vector_size(16)));
+
+    __builtin_memcpy(&a, from, sizeof(a));
+    __builtin_memcpy(&b, from + step, sizeof(b));
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+#endif
+
+/* As bits: a NaN becomes infinity, -0 becomes +0. */
+INLINE halves halves_usual(halves x)
+{
+    halves nan = (halves)((x & 0x7fff) > 0x7c00);
+
+    x = (nan & 0x7c00) | (~nan & x);
+    return x & ~(halves)(x == 0x8000);
+}
+
+/* A vector is less than a line of the caches, so that no store goes around them. */
+#define STREAMS 0
+
+INLINE void halves_stream(uint8_t *to, halves v)
+{
+    __builtin_memcpy(to, &v, sizeof(v));
+}
+
+INLINE void halves_stream_end(void)
+{
 }

@@ -213,6 +213,8 @@ static void engine_rows_and_packed_ones(void **state)
             dims[i] = test_rng_bool(&rng) ? 1 : (uint32_t)test_rng_range(&rng, 1, i == 3 ? 70 : 5);
         if (test_rng_range(&rng, 0, 3) == 0)
             dims[3] = 32;
+        if (test_rng_range(&rng, 0, 15) == 0) /* where rows are no longer moved in pieces */
+            dims[3] = (uint32_t)test_rng_range(&rng, 250, 262);
         port = make_port(round & 1, dims[0], dims[1], dims[2], dims[3], (uint32_t)test_rng_range(&rng, 0, 3));
         if (!e5_layout_from_e5(&layout, &port, &problem))
             fail_msg("%s", problem.text);
@@ -282,6 +284,8 @@ static void rows_of_bytes(void **state)
             dims[i] = test_rng_bool(&rng) ? 1 : (uint32_t)test_rng_range(&rng, 1, i == 3 ? 140 : 5);
         if (test_rng_range(&rng, 0, 3) == 0)
             dims[3] = 64;
+        if (test_rng_range(&rng, 0, 15) == 0)
+            dims[3] = (uint32_t)test_rng_range(&rng, 505, 520);
         port = byte_port(round & 1, dims[0], dims[1], dims[2], dims[3], (uint32_t)test_rng_range(&rng, 0, 3));
         if (!e5_layout_from_hwx(&layout, &port, &problem))
             fail_msg("%s", problem.text);

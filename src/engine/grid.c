@@ -13,6 +13,11 @@ enum {
     PIECE = 1 << 15, /* elements that are worth handing to another thread */
     MANY_ROWS = 16,  /* rows that are worth a call */
     TILE_ROWS = 32,
+    TURN_ROWS = 1024,  /* most elements of a result's row that are copied at a time */
+    TURN_COLUMNS = 32, /* fewest rows of the result */
+    NEAR = 3 << 17,    /* elements that are near, source and result together with 1.5 MiB */
+    STREAM = 1 << 22,  /* elements of a result that no later task finds in a cache */
+    CROWDED = 2048,    /* bytes between rows that meet in few places of the nearest cache */
 };
 
 /* Axes of more than one element in rising order of the destination's strides; with tails, rows come first. */
@@ -122,6 +127,15 @@ static uint32_t parts(uint32_t whole, uint32_t part)
     return (whole + part - 1) / part;
 }
 
+/* Of bands of n elements and `rows` rows. */
+static void count_bands(struct eng_grid *grid)
+{
+    grid->bands = (uint64_t)parts(grid->extent[0], grid->n) * parts(grid->extent[1], grid->rows);
+    for (unsigned axis = 2; axis < grid->axes; axis++)
+        grid->bands *= grid->extent[axis];
+    grid->per_piece = grid->bands == 1 ? 1 : PIECE / (grid->n * grid->rows);
+}
+
 static void set_bands(struct eng_grid *grid)
 {
     uint32_t most = grid->gathered ? ENG_GRID_TILE : PIECE;
@@ -130,10 +144,7 @@ static void set_bands(struct eng_grid *grid)
     grid->n = smaller(grid->extent[0], grid->gathered ? most / grid->rows : most);
     if (!grid->gathered)
         grid->rows = smaller(grid->rows, most / grid->n);
-    grid->bands = (uint64_t)parts(grid->extent[0], grid->n) * parts(grid->extent[1], grid->rows);
-    for (unsigned axis = 2; axis < grid->axes; axis++)
-        grid->bands *= grid->extent[axis];
-    grid->per_piece = grid->bands == 1 ? 1 : PIECE / (grid->n * grid->rows);
+    count_bands(grid);
 }
 
 bool eng_grid_cut(struct eng_grid *grid, const struct eng_view *const views[], unsigned count)
@@ -240,6 +251,45 @@ void eng_grid_band(const struct eng_grid *grid, const struct eng_grid_place *pla
             band->in[view - 1] = (struct eng_band_source){
                 .at = from, .row = grid->step[view][1], .one = grid->step[view][0] == 0};
     }
+}
+
+static enum eng_turn_way turn_way(const struct eng_grid *grid)
+{
+    uint64_t elements = 1;
+
+    for (unsigned axis = 0; axis < grid->axes; axis++)
+        elements *= grid->extent[axis];
+    if (elements <= NEAR && grid->step[1][0] % CROWDED)
+        return ENG_TURN_NEAR;
+    return elements < STREAM ? ENG_TURN_FAR : ENG_TURN_STREAM;
+}
+
+bool eng_grid_turn(struct eng_grid *grid)
+{
+    if (grid->views != 2 || !grid->gathered || grid->step[1][1] != HALF)
+        return false;
+    grid->way = turn_way(grid);
+    grid->n = smaller(grid->extent[0], TURN_ROWS);
+    grid->rows = PIECE / grid->n / TURN_COLUMNS * TURN_COLUMNS;
+    grid->rows = smaller(grid->extent[1], grid->rows);
+    count_bands(grid);
+    return true;
+}
+
+void eng_grid_turned(const struct eng_grid *grid, const struct eng_grid_place *place, struct eng_turn *turn)
+{
+    uint32_t left = grid->extent[0] - place->index[0];
+
+    *turn = (struct eng_turn){
+        .from = address(grid, 1, place),
+        .to = address(grid, 0, place),
+        .from_row = grid->step[1][0],
+        .to_row = grid->step[0][1],
+        .rows = smaller(left, grid->n),
+        .columns = smaller(grid->extent[1] - place->index[1], grid->rows),
+        .tail = left <= grid->n ? grid->tail : 0,
+        .way = grid->way,
+    };
 }
 
 bool eng_grid_copy(const struct eng_view *from, const struct eng_view *to)

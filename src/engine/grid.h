@@ -24,6 +24,7 @@ struct eng_grid {
     unsigned gathered;                          /* bit i: view i is not in rows */
     uint32_t n, rows;                           /* of a band, but for the last ones of their axes */
     uint64_t bands, per_piece;
+    enum eng_turn_way way; /* of a grid that turns */
 };
 
 /* A band by its first element. */
@@ -48,6 +49,12 @@ void eng_grid_next(const struct eng_grid *grid, struct eng_grid_place *place);
 /* The band at a place, its sources brought into rows. */
 void eng_grid_band(const struct eng_grid *grid, const struct eng_grid_place *place, struct eng_band *band,
                    struct eng_grid_tiles *tiles);
+/*
+ * For a task that copies: whether the result's rows are the source's columns. If so, bands are cut anew, and
+ * the other function gives the one at a place.
+ */
+bool eng_grid_turn(struct eng_grid *grid);
+void eng_grid_turned(const struct eng_grid *grid, const struct eng_grid_place *place, struct eng_turn *turn);
 /* Copies a tensor to another of the same extents, bits unchanged. False when one of them is not plain. */
 bool eng_grid_copy(const struct eng_view *from, const struct eng_view *to);
 

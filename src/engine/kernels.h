@@ -65,6 +65,25 @@ struct eng_band {
     size_t tail; /* bytes of zeros after a row, an even number */
 };
 
+/*
+ * A copy of rows of columns whose rows are the source's columns: element c of row r goes to element r of row
+ * c. Distances are in bytes. Zeros are stored after each row of the result.
+ */
+enum eng_turn_way {
+    ENG_TURN_NEAR,   /* both sides are in the nearest caches */
+    ENG_TURN_FAR,    /* they are not */
+    ENG_TURN_STREAM, /* and the result is too large for any */
+};
+
+struct eng_turn {
+    const uint8_t *from;
+    uint8_t *to;
+    size_t from_row, to_row;
+    size_t rows, columns; /* of the source */
+    size_t tail;          /* bytes of zeros after a row of the result, an even number */
+    enum eng_turn_way way;
+};
+
 /* The planes from which a reduction makes one value per channel. All distances are in bytes. */
 struct eng_planes {
     const uint8_t *at[2];
@@ -89,6 +108,22 @@ struct eng_finish {
     unsigned enter; /* rules (ceiling, indeterminate forms) of the value that enters the table */
     unsigned store; /* rules */
 };
+
+/* -0, which changes no value. */
+static inline bool eng_is_no_addend(float value)
+{
+    return value == 0 && __builtin_signbit(value);
+}
+
+/* Before a table or ReLU, an fp16 value that is loaded keeps its bits but for the rules on NaN, 0 and slices. */
+static inline bool eng_finish_is_identity(const struct eng_load *load, const struct eng_finish *f)
+{
+    const unsigned loads = ENG_RULE_NAN_IS_INFINITY | ENG_RULE_SLICE;
+    const unsigned stores = ENG_RULE_NAN_IS_ZERO | ENG_RULE_NO_MINUS_ZERO;
+
+    return f->unscale == 1 && eng_is_no_addend(f->bias) && eng_is_no_addend(f->acc_bias) &&
+           f->post_scale == 1 && load->scale == 1 && !(load->rules & ~loads) && !(f->store & ~stores);
+}
 
 /*
  * Products are summed in one chain per output: for each input channel, for each kernel row, for each kernel
@@ -329,6 +364,8 @@ struct eng_kernels {
     /* A bypass: every element of the band's only source is finished. */
     void (*finish_band)(const struct eng_band *band, const struct eng_load *load,
                         const struct eng_finish *finish);
+    /* A bypass without a table that eng_finish_is_identity, and whose rows are the source's columns. */
+    void (*turn)(const struct eng_turn *turn, const struct eng_load *load, const struct eng_finish *finish);
     /* Element c of row r goes to element r of row c; rows are from_row and to_row bytes apart. */
     void (*transpose)(const uint8_t *from, size_t from_row, uint8_t *to, size_t to_row, size_t rows,
                       size_t columns);

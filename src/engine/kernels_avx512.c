@@ -449,6 +449,40 @@ INLINE bool halves_within(halves v, int16_t most, uint16_t least)
                                _mm512_cmpgt_epu16_mask((__m512i)v, _mm512_set1_epi16((short)least)));
 }
 
+/* Eight elements from each of some places, `step` bytes apart. */
+INLINE halves halves_of_eights(const uint8_t *from, size_t step)
+{
+    __m512i v = _mm512_castsi128_si512(_mm_loadu_si128((const void *)from));
+
+    v = _mm512_mask_broadcast_i32x4(v, 0x00f0, _mm_loadu_si128((const void *)(from + step)));
+    v = _mm512_mask_broadcast_i32x4(v, 0x0f00, _mm_loadu_si128((const void *)(from + 2 * step)));
+    return (halves)_mm512_mask_broadcast_i32x4(v, 0xf000, _mm_loadu_si128((const void *)(from + 3 * step)));
+}
+
+/* As bits: a NaN becomes infinity, -0 becomes +0. */
+INLINE halves halves_usual(halves x)
+{
+    const __m512i infinity = _mm512_set1_epi16(0x7c00);
+    __m512i magnitude = _mm512_and_si512((__m512i)x, _mm512_set1_epi16(0x7fff));
+    __m512i y = _mm512_mask_mov_epi16((__m512i)x, _mm512_cmpgt_epu16_mask(magnitude, infinity), infinity);
+
+    return (halves)_mm512_maskz_mov_epi16(_mm512_cmpneq_epi16_mask(y, _mm512_set1_epi16(-0x8000)), y);
+}
+
+/* A vector is a line of the caches, so that it can go around them whole. */
+#define STREAMS 1
+
+INLINE void halves_stream(uint8_t *to, halves v)
+{
+    _mm512_stream_si512((void *)to, (__m512i)v);
+}
+
+/* Such stores are visible to other threads from here on. */
+INLINE void halves_stream_end(void)
+{
+    _mm_sfence();
+}
+
 INLINE short half_at(const uint8_t *from)
 {
     short half;

@@ -118,6 +118,7 @@ TARGET static bool all_finite(const float *floats, size_t n)
 #include "engine/kernels_reduce.h"
 #include "engine/kernels_table.h"
 #include "engine/kernels_finish.h"
+#include "engine/kernels_turn.h"
 #include "engine/kernels_mac.h"
 #include "engine/kernels_tile.h"
 #include "engine/kernels_strip.h"
@@ -146,6 +147,7 @@ const struct eng_kernels KERNELS = {
     .finish = finish,
     .finish_rows = finish_rows,
     .finish_band = finish_band,
+    .turn = turn,
     .transpose = transpose,
     .to_half_steps = to_half_steps,
     .mac_columns = mac_columns,

@@ -256,6 +256,7 @@ struct copy_rules {
     halves ceiling; /* magnitudes from this on are infinite */
     halves least;   /* bits from this on, unsigned, become zero: negative numbers, or -0, or none */
     halves zero;    /* these bits become +0 */
+    bool usual;     /* all of them are as halves_usual has it: no other is looked at */
 };
 
 INLINE halves halves_set(uint16_t bits)
@@ -273,6 +274,7 @@ INLINE struct copy_rules copy_rules_of(const struct eng_load *load, const struct
     bool relu = load->relu || f->relu;
 
     return (struct copy_rules){
+        .usual = !relu && load->rules == ENG_RULE_NAN_IS_INFINITY && f->store & ENG_RULE_NO_MINUS_ZERO,
         .nan = halves_set(load->rules & ENG_RULE_NAN_IS_INFINITY ? 0x7c00
                           : f->store & ENG_RULE_NAN_IS_ZERO      ? 0
                                                                  : 0x7e00),
@@ -286,6 +288,8 @@ INLINE halves copy_element(halves x, const struct copy_rules *rules)
 {
     halves magnitude = x & 0x7fff, nan = (halves)(magnitude > 0x7c00), y;
 
+    if (rules->usual)
+        return halves_usual(x);
     y = halves_choose((halves)(magnitude >= rules->ceiling), (x & 0x8000) | 0x7c00, x);
     y &= ~((halves)(y >= rules->least) | (halves)(y == rules->zero));
     return halves_choose(nan, rules->nan, y);
@@ -315,9 +319,8 @@ INLINE void copy_row(const uint8_t *x, uint8_t *y, size_t bytes, const struct co
         copy_vector(x + bytes - sizeof(halves), y + bytes - sizeof(halves), rules);
 }
 
-INLINE void copy_band(const struct eng_band *given, const struct eng_load *load, const struct eng_finish *f)
+INLINE void copy_band_of(const struct eng_band *given, const struct copy_rules *rules)
 {
-    const struct copy_rules rules = copy_rules_of(load, f);
     const struct eng_band band = *given;
 
     for (size_t row = 0; row < band.rows; row++) {
@@ -325,21 +328,22 @@ INLINE void copy_band(const struct eng_band *given, const struct eng_load *load,
         uint8_t *y = band.out + row * band.out_row;
 
         if (band.n < HALVES) {
-            copy_short(x, y, band.n, band.tail, &rules);
+            copy_short(x, y, band.n, band.tail, rules);
             continue;
         }
-        copy_row(x, y, 2 * band.n, &rules);
+        copy_row(x, y, 2 * band.n, rules);
         zero_tail(y + 2 * band.n, band.tail);
     }
 }
 
-#define COPY_LOAD  (ENG_RULE_NAN_IS_INFINITY | ENG_RULE_SLICE)
-#define COPY_STORE (ENG_RULE_NAN_IS_ZERO | ENG_RULE_NO_MINUS_ZERO)
-
-/* -0, which changes no value. */
-INLINE bool is_no_addend(float value)
+INLINE void copy_band(const struct eng_band *band, const struct eng_load *load, const struct eng_finish *f)
 {
-    return value == 0 && __builtin_signbit(value);
+    const struct copy_rules rules = copy_rules_of(load, f);
+
+    if (rules.usual)
+        copy_band_of(band, &(struct copy_rules){.usual = true});
+    else
+        copy_band_of(band, &rules);
 }
 
 INLINE struct finish_form clean_form(enum pr_activation_kind kind)
@@ -374,9 +378,7 @@ INLINE void finish_spots(const struct eng_band *band, const struct eng_load *loa
 TARGET static void finish_band(const struct eng_band *band, const struct eng_load *load,
                                const struct eng_finish *f)
 {
-    bool same = f->unscale == 1 && is_no_addend(f->bias) && is_no_addend(f->acc_bias) && f->post_scale == 1 &&
-                load->scale == 1 && !(load->rules & ~(unsigned)COPY_LOAD) &&
-                !(f->store & ~(unsigned)COPY_STORE);
+    bool same = eng_finish_is_identity(load, f);
     bool clean = same && load->rules & ENG_RULE_NAN_IS_INFINITY && !(f->enter & ENG_RULE_CEILING);
 
     if (same && !f->table && band->n > 1 && !band->in[0].one)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Part of the instruction sets that have no masks: several runs of weights, vectors at the edge of a row, and
- * the spots of tables. The including file has defined everything else.
+ * Part of the instruction sets that have no masks: several runs of weights, vectors at the edge of a row,
+ * the spots of tables, and vectors of fp16 values as bits. The including file has defined everything else.
  */
 
 /* The same for four rows. */
@@ -134,4 +134,46 @@ INLINE halves halves_of_numbers(vec lower, vec upper, unsigned rules)
     vec_to_fp16_number(all + 2 * LANES, upper, rules);
     __builtin_memcpy(&v, all, sizeof(v));
     return v;
+}
+
+/* Eight elements from each of some places, `step` bytes apart. */
+#if HALVES == 8
+INLINE halves halves_of_eights(const uint8_t *from, size_t step)
+{
+    halves v;
+
+    (void)step;
+    __builtin_memcpy(&v, from, sizeof(v));
+    return v;
+}
+#else
+INLINE halves halves_of_eights(const uint8_t *from, size_t step)
+{
+    uint16_t a __attribute__((vector_size(16))), b __attribute__((vector_size(16)));
+
+    __builtin_memcpy(&a, from, sizeof(a));
+    __builtin_memcpy(&b, from + step, sizeof(b));
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+#endif
+
+/* As bits: a NaN becomes infinity, -0 becomes +0. */
+INLINE halves halves_usual(halves x)
+{
+    halves nan = (halves)((x & 0x7fff) > 0x7c00);
+
+    x = (nan & 0x7c00) | (~nan & x);
+    return x & ~(halves)(x == 0x8000);
+}
+
+/* A vector is less than a line of the caches, so that no store goes around them. */
+#define STREAMS 0
+
+INLINE void halves_stream(uint8_t *to, halves v)
+{
+    __builtin_memcpy(to, &v, sizeof(v));
+}
+
+INLINE void halves_stream_end(void)
+{
 }

@@ -263,7 +263,7 @@ INLINE void finish_tile_by(const struct eng_tile_end *given, struct tile_form fo
 
 TARGET static void finish_tile(const struct eng_tile_end *end, const struct eng_finish *f)
 {
-    bool sum = is_no_addend(f->acc_bias) && f->post_scale == 1;
+    bool sum = eng_is_no_addend(f->acc_bias) && f->post_scale == 1;
 
     if (sum && !f->table && f->store == STORE_SUMS)
         finish_tile_by(end, (struct tile_form){.sum = true}, f, STORE_SUMS);

@@ -61,6 +61,20 @@ static void bypass_bands(void *context, size_t piece, unsigned worker)
     }
 }
 
+static void bypass_turned(void *context, size_t piece, unsigned worker)
+{
+    const struct bypass *b = context;
+    struct eng_grid_place place;
+    struct eng_turn turn;
+    uint64_t count = eng_grid_first(&b->grid, piece, &place);
+
+    (void)worker;
+    for (; count; count--, eng_grid_next(&b->grid, &place)) {
+        eng_grid_turned(&b->grid, &place, &turn);
+        b->kernels->turn(&turn, &b->load, b->finish);
+    }
+}
+
 static void bypass_lines(void *context, size_t piece, unsigned worker)
 {
     const struct bypass *b = context;
@@ -93,7 +107,10 @@ void eng_ne_bypass(const struct eng_ne *ne, enum eng_path path)
     b.finish = &ne->finish;
     b.load = (struct eng_load){.rules = eng_view_rules(src, ne->rules->load), .relu = src->relu, .scale = 1};
     if (eng_grid_cut(&b.grid, (const struct eng_view *const[]){dst, src}, 2)) {
-        eng_pool_run(ne->pool, eng_grid_pieces(&b.grid), bypass_bands, &b);
+        bool copies = !b.finish->table && eng_finish_is_identity(&b.load, b.finish);
+        bool turns = copies && eng_grid_turn(&b.grid);
+
+        eng_pool_run(ne->pool, eng_grid_pieces(&b.grid), turns ? bypass_turned : bypass_bands, &b);
         return;
     }
     b.src = *src;

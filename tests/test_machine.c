@@ -206,6 +206,46 @@ static void l2_is_empty_when_a_network_starts(void **state)
     ane_machine_destroy(machine);
 }
 
+/* A network that writes all, or a part, of what the one before left in L2. */
+static void l2_is_empty_where_a_network_has_not_written(void **state)
+{
+    static const struct {
+        uint32_t width, write, read;
+    } row[] = {
+        {16, 0x100, 0x100}, {32, 0xf0, 0xf0}, {16, 0x110, 0x100}, {16, 0xf0, 0x100}, {8, 0x100, 0x110}};
+    struct bare bare;
+    struct ane_machine *machine = make(&bare, NULL);
+    struct test_program before, after;
+    struct bare_request first, second;
+    struct bare_buffer src = bare_buffer(&bare, 64), dst = bare_buffer(&bare, 64);
+
+    (void)state;
+    for (unsigned i = 0; i < 32; i++)
+        put_halfs(&bare, src.iova + 2 * i, (double[]){i + 1}, 1);
+    through_l2(&before, 16, 0x100);
+    first = load(&bare, &before, 4);
+    first.bar[4] = dst.iova;
+    first.bar[5] = src.iova;
+    for (unsigned r = 0; r < sizeof(row) / sizeof(row[0]); r++) {
+        through_l2(&after, row[r].width, row[r].read);
+        td_set(after.bytes, TD_L2_RESULT_BASE, row[r].write);
+        second = load(&bare, &after, 4);
+        second.bar[4] = dst.iova;
+        second.bar[5] = src.iova;
+        assert_true(bare_run(&bare, &first));
+        assert_true(bare_run(&bare, &second));
+        for (unsigned i = 0; i < row[r].width; i++) {
+            int from = ((int)row[r].read - (int)row[r].write) / 2 + (int)i;
+            double want = from >= 0 && from < (int)row[r].width ? from + 1 : 0;
+
+            if (get_half(&bare, dst.iova + 2 * i) != want)
+                fail_msg("row %u, element %u: %g, expected %g", r, i, get_half(&bare, dst.iova + 2 * i),
+                         want);
+        }
+    }
+    ane_machine_destroy(machine);
+}
+
 static void a_hole_in_a_tensor_faults_and_writes_nothing(void **state)
 {
     struct bare bare;
@@ -729,6 +769,7 @@ int main(void)
         cmocka_unit_test(the_map_has_the_published_interrupts),
         cmocka_unit_test(queues_do_not_see_each_other),
         cmocka_unit_test(l2_is_empty_when_a_network_starts),
+        cmocka_unit_test(l2_is_empty_where_a_network_has_not_written),
         cmocka_unit_test(a_hole_in_a_tensor_faults_and_writes_nothing),
         cmocka_unit_test(a_bypass_stream_of_the_engine_reaches_no_dram),
         cmocka_unit_test(the_fourth_window_of_the_dart_answers_and_holds_nothing),

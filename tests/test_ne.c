@@ -274,6 +274,64 @@ static void infinite_weight_on_padding(void **state)
     ways_end();
 }
 
+/* Streams at equal distances, one output channel each; the destination without gaps. */
+static void streams_side_by_side(void **state)
+{
+    static const struct {
+        uint32_t in[3], cout, k, engines;
+    } shape[] = {{{16, 16, 8}, 8, 3, 8}, {{16, 3, 3}, 7, 3, 8},    {{32, 5, 5}, 11, 1, 16},
+                 {{31, 4, 9}, 2, 3, 2},  {{48, 1, 17}, 16, 2, 16}, {{16, 40, 2}, 9, 3, 16}};
+    struct test_rng rng;
+    struct layer l;
+
+    (void)state;
+    for (uint64_t i = 0; i < 2 * sizeof(shape) / sizeof(shape[0]); i++) {
+        const uint64_t s = i / 2;
+        struct guarded all;
+        uint64_t each;
+
+        test_rng_init(&rng, 5500 + i);
+        memset(&l, 0, sizeof(l));
+        l.task.unit = PR_UNIT_NE;
+        l.task.ne = (struct pr_ne){.mode = PR_NE_MAC,
+                                   .kw = shape[s].k,
+                                   .kh = shape[s].k,
+                                   .px = shape[s].k / 2,
+                                   .py = shape[s].k / 2,
+                                   .sx = 1,
+                                   .ox = 1,
+                                   .sy = 1,
+                                   .lanes = 1,
+                                   .engines = shape[s].engines,
+                                   .relu = i & 1,
+                                   .post_scale = ONE};
+        set_extents(&rng, &l.task, shape[s].in, shape[s].cout);
+        l.task.dst.extent[PR_AXIS_W] = shape[s].in[0];
+        l.task.dst.extent[PR_AXIS_H] = shape[s].in[1];
+        random_layout(&rng, &l.task.dst, 0);
+        l.task.dst.format = PR_FP16;
+        l.task.dst.interleave = 1;
+        l.task.dst.transposed = l.task.dst.zero_tail = false;
+        l.task.dst.stride[PR_AXIS_W] = 2;
+        l.task.dst.stride[PR_AXIS_H] = 2 * shape[s].in[0];
+        l.task.dst.stride[PR_AXIS_D] = l.task.dst.stride[PR_AXIS_C] = 2 * shape[s].in[0] * shape[s].in[1];
+        l.task.dst.stride[PR_AXIS_G] = l.task.dst.stride[PR_AXIS_C] * shape[s].cout;
+        layer_open(&l, &rng, i & 1 ? ANY : CANCELLING);
+        each = l.stream[0].size + 64 * (i & 1);
+        guarded_open(&all, each * (shape[s].engines - 1) + l.stream[0].size, true);
+        for (uint32_t e = 0; e < shape[s].engines; e++) {
+            if (l.stream[e].size)
+                memcpy(all.bytes + e * each, l.stream[e].bytes, l.stream[e].size);
+            l.stream[e].bytes = all.bytes + e * each;
+        }
+        guarded_protect(&all);
+        check_layer(&l, i);
+        guarded_close(&all);
+        layer_close(&l);
+    }
+    ways_end();
+}
+
 /*
  * A second run of the same task finds all its memory; a first one that finds none says so and writes nothing.
  */
@@ -311,7 +369,7 @@ int main(void)
         cmocka_unit_test(convolutions), cmocka_unit_test(one_tap),
         cmocka_unit_test(large),        cmocka_unit_test(bypasses),
         cmocka_unit_test(edges),        cmocka_unit_test(infinite_weight_on_padding),
-        cmocka_unit_test(memory),
+        cmocka_unit_test(memory),       cmocka_unit_test(streams_side_by_side),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

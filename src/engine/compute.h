@@ -63,6 +63,7 @@ void eng_compute_free(struct eng_compute *compute);
 struct eng_operands {
     struct eng_view src[2]; /* the second is all zero when the task has one source */
     struct eng_view dst;
+    bool kernel_whole; /* the kernel's streams have the bytes that the task needs: no second check */
 };
 
 /*

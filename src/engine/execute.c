@@ -357,6 +357,7 @@ static int compute(struct execution *x, struct operand *dst)
         eng_pe_run(&x->e->compute, x->task, &operands);
         return 0;
     }
+    operands.kernel_whole = true; /* as granted, or gathered */
     return eng_ne_run(&x->e->compute, x->task, &operands, x->grants->bytes, x->problem);
 }
 
@@ -398,6 +399,61 @@ static int compute_in_place(struct execution *x)
     return status;
 }
 
+/* Every byte from the first element to the last is one of an element. */
+static bool is_gapless(const struct pr_tensor *t)
+{
+    uint64_t inside = pr_format_bytes(t->format);
+
+    if (t->interleave > 1)
+        return false;
+    for (unsigned axis = 0; axis < PR_AXES; axis++) {
+        if (t->extent[axis] == 1)
+            continue;
+        if (t->stride[axis] != inside)
+            return false;
+        inside *= t->extent[axis];
+    }
+    return true;
+}
+
+/* The result overwrites all that is stale, and no other operand of the task is in L2. */
+static bool replaces_stale(const struct execution *x)
+{
+    const struct pr_tensor *src = x->task->src, *dst = &x->task->dst;
+
+    return dst->home == PR_HOME_L2 && src[0].home != PR_HOME_L2 && src[1].home != PR_HOME_L2 &&
+           !src[0].keep && dst->base <= x->q->stale_low && dst->base + x->dst.span >= x->q->stale_high &&
+           is_gapless(dst) && !is_staged(x);
+}
+
+static bool uses_l2(const struct pr_task *task)
+{
+    return task->src[0].home == PR_HOME_L2 || task->src[1].home == PR_HOME_L2 ||
+           task->dst.home == PR_HOME_L2 || task->src[0].keep || task->dst.keep;
+}
+
+static int compute_at_place(struct execution *x)
+{
+    return is_staged(x) ? compute_staged(x) : compute_in_place(x);
+}
+
+/* What earlier networks left in L2 is cleared first, or replaced by the result. */
+static int compute_over_stale(struct execution *x)
+{
+    struct eng_queue *q = x->q;
+    int status;
+
+    if (!replaces_stale(x)) {
+        memset(q->l2 + q->stale_low, 0, q->stale_high - q->stale_low);
+        q->stale_high = 0;
+        return compute_at_place(x);
+    }
+    status = compute_at_place(x);
+    if (!status)
+        q->stale_high = 0;
+    return status;
+}
+
 static bool run(struct execution *x)
 {
     int status;
@@ -406,7 +462,7 @@ static bool run(struct execution *x)
         return false;
     if (x->task->dst.home == PR_HOME_L2)
         mark_l2(x->q, x->task->dst.base, x->dst.span);
-    status = is_staged(x) ? compute_staged(x) : compute_in_place(x);
+    status = x->q->stale_high && uses_l2(x->task) ? compute_over_stale(x) : compute_at_place(x);
     if (status == -EINVAL)
         return false; /* with the problem that the datapath found */
     if (status)

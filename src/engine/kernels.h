@@ -138,6 +138,7 @@ struct eng_mac {
     uint32_t channels;           /* input channels */
     uint32_t kh, kw;             /* the panel's kernel ... */
     uint32_t ky0, ky1, kx0, kx1; /* ... and the part of it that is used */
+    bool begin;                  /* sums start at 0, not at what `acc` has */
     float *acc;
     size_t acc_channel; /* from one output channel to the next, in mac_columns */
     size_t acc_next;    /* as in_next */

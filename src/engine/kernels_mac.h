@@ -10,7 +10,7 @@ INLINE void mac_columns_of(const struct eng_mac *m, unsigned group, unsigned vec
     for (unsigned c = 0; c < group; c++) {
         UNROLL
         for (unsigned v = 0; v < vectors; v++)
-            sum[c][v] = vec_load(m->acc + c * m->acc_channel + v * m->acc_next);
+            sum[c][v] = m->begin ? vec_set(0) : vec_load(m->acc + c * m->acc_channel + v * m->acc_next);
     }
     for (uint32_t channel = 0; channel < m->channels; channel++) {
         const float *weight = m->panel + ((size_t)channel * m->kh + m->ky0) * m->kw * group;

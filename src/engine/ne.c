@@ -201,7 +201,7 @@ int eng_ne_run(struct eng_compute *compute, const struct pr_task *task, const st
     if (task->ne.table && !read_table(&table, task, streams, problem))
         return -EINVAL;
     if (task->ne.mode == PR_NE_MAC)
-        error = eng_weights_open(&weights, task, streams, &compute->kernel, problem);
+        error = eng_weights_open(&weights, task, streams, operands->kernel_whole, &compute->kernel, problem);
     if (error)
         return error;
     return eng_ne_compute(compute, task, operands, &weights, task->ne.table ? &table : NULL);

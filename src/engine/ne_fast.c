@@ -107,7 +107,6 @@ static void block_begin(const struct eng_mac_plan *m, struct eng_block *b, size_
     b->panel = b->in + m->in_floats;
     b->bias = b->panel + m->panel_floats;
     b->panel_fp16 = (uint8_t *)(b->bias + pr_round_up(m->channels, 16));
-    memset(b->acc, 0, m->acc_floats * sizeof(float));
 }
 
 /*
@@ -128,6 +127,7 @@ static bool row_begin(const struct eng_mac_plan *m, const struct eng_block *b, u
         .kh = n->kh,
         .kw = n->kw,
         .kx1 = n->kw,
+        .begin = b->cin == 0,
         .ceiling = m->mac.ceiling,
     };
     eng_ne_taps_inside(y, n->sy, n->py, n->kh, m->hin, &call->ky0, &call->ky1);
@@ -179,6 +179,13 @@ static void mac_without_padding(const struct eng_mac_plan *m, const struct eng_b
     }
 }
 
+/* The sums of some rows, of the channels of a panel. */
+static void clear_rows(const struct eng_mac_plan *m, const struct eng_mac *call, uint32_t rows)
+{
+    for (uint32_t c = 0; c < m->group; c++)
+        memset(call->acc + c * call->acc_channel, 0, rows * m->acc_row * sizeof(float));
+}
+
 /* How many rows from this one on, up to a limit, use the same rows of the kernel. */
 static uint32_t rows_alike(const struct eng_mac_plan *m, const struct eng_block *b, uint32_t row,
                            uint32_t limit)
@@ -204,13 +211,18 @@ static void mac_in_columns(const struct eng_mac_plan *m, const struct eng_block 
     bool padded = b->ix < 0 || b->ix + b->columns - 1 + n->kw > m->win;
     bool exact = padded && !m->mac.kernels->all_finite(b->panel, (size_t)b->step * n->kw * n->kh * m->group);
     struct eng_mac call;
+    bool any;
 
     for (uint32_t row = 0; row < b->rows; row += rows) {
         rows = all == 1 && !exact ? rows_alike(m, b, row, m->mac.kernels->columns) : 1;
-        if (!row_begin(m, b, b->y0 + row, &call))
-            continue;
+        any = row_begin(m, b, b->y0 + row, &call);
         call.acc_channel = m->rows * m->acc_row;
         call.acc = b->acc + first * call.acc_channel + row * m->acc_row;
+        /* Rows that no product is added to, or whose products are added one by one. */
+        if (call.begin && (!any || exact))
+            clear_rows(m, &call, rows);
+        if (!any)
+            continue;
         call.in_next = all == 1 ? (size_t)n->sy * m->in_columns : lanes;
         call.acc_next = all == 1 ? m->acc_row : lanes;
         if (exact) {
@@ -223,13 +235,13 @@ static void mac_in_columns(const struct eng_mac_plan *m, const struct eng_block 
     }
 }
 
-/* All rows of a channel, where they are packed in host memory. */
+/* All rows of a channel, where they are packed in host memory; as one where they follow each other. */
 static void finish_rows(const struct eng_mac_plan *m, const struct eng_block *b, uint32_t c,
                         const struct eng_finish *finish)
 {
     const struct eng_view *dst = &m->ne->operands.dst;
     struct eng_line line = {.index = {b->x0, b->y0, 0, b->c0 + c, 0}, .n = b->columns};
-    const struct eng_rows rows = {
+    struct eng_rows rows = {
         .acc = b->acc + (size_t)c * m->rows * m->acc_row,
         .acc_row = m->acc_row,
         .to = eng_view_line_target(dst, &line, NULL),
@@ -239,6 +251,10 @@ static void finish_rows(const struct eng_mac_plan *m, const struct eng_block *b,
         .tail = b->x0 + b->columns == m->wout ? dst->tail - dst->tail_begin : 0,
     };
 
+    if (rows.acc_row == rows.n && rows.to_row == 2 * rows.n && !rows.tail) {
+        rows.n *= rows.rows;
+        rows.rows = 1;
+    }
     m->mac.kernels->finish_rows(&rows, finish);
 }
 

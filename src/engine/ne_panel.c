@@ -81,8 +81,38 @@ INLINE void copy_channels(const struct eng_panel *p, const struct runs *r, uint3
     }
 }
 
+/* From the run before it to a run: the same as a pointer difference where both are in one stream. */
+static size_t distance(const struct runs *r, uint32_t run)
+{
+    return (size_t)((uintptr_t)r->from[run] - (uintptr_t)r->from[run - 1]);
+}
+
+/* Runs of one column whose rows follow each other, at equal distances: rows of a matrix to transpose. */
+static bool is_matrix(const struct eng_panel *p, const struct runs *r)
+{
+    if (r->width != 1 || r->stride != 2 || r->count < 2 ||
+        eng_weights_are_phased(p->ne->weights, p->ne->task))
+        return false;
+    for (uint32_t i = 2; i < r->count; i++)
+        if (distance(r, i) != distance(r, 1))
+            return false;
+    return (uintptr_t)r->from[1] > (uintptr_t)r->from[0];
+}
+
+static void transpose(const struct eng_panel *p, const struct runs *r, uint32_t first, uint32_t count)
+{
+    const size_t taps = (size_t)p->ne->task->ne.kw * p->ne->task->ne.kh;
+
+    p->mac->kernels->transpose(r->from[0] + 2 * taps * (p->cin + first), distance(r, 1),
+                               p->fp16 + 2 * (size_t)r->column, 2 * (size_t)p->group, r->count, count * taps);
+}
+
 static void copy(const struct eng_panel *p, const struct runs *r, uint32_t first, uint32_t count)
 {
+    if (is_matrix(p, r)) {
+        transpose(p, r, first, count);
+        return;
+    }
     switch (r->width) {
     case 1: copy_channels(p, r, first, count, 1); break;
     case 2: copy_channels(p, r, first, count, 2); break;

@@ -52,6 +52,8 @@ struct eng_queue {
     uint8_t *l2;
     struct eng_stream stream[2]; /* one may be read while the other is written */
     uint32_t l2_low, l2_high;    /* what was written since the network started: [low, high) */
+    /* What earlier networks wrote, which has to read as 0 and does not yet: [low, high), high 0: none. */
+    uint32_t stale_low, stale_high;
     bool stuck;
     bool waits; /* stuck for a page: */
     struct dart_refusal refusal;

@@ -25,11 +25,14 @@ static bool fetch(struct eng *e, const struct eng_queue *q, struct dart_range *r
     return true;
 }
 
+/* What was written is cleared by the first descriptor that uses L2, unless it overwrites all of it. */
 static void clear_l2(struct eng_queue *q)
 {
     q->stream[0].full = q->stream[1].full = false;
-    if (q->l2_high > q->l2_low)
-        memset(q->l2 + q->l2_low, 0, q->l2_high - q->l2_low);
+    if (q->l2_high > q->l2_low) {
+        q->stale_low = q->stale_high && q->stale_low < q->l2_low ? q->stale_low : q->l2_low;
+        q->stale_high = q->stale_high > q->l2_high ? q->stale_high : q->l2_high;
+    }
     q->l2_low = PR_L2_BYTES;
     q->l2_high = 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where weights are read. When a dense kernel of fp16 values is opened, its streams are checked to be long
- * enough; any other kernel is expanded then, within its limit.
+ * enough, unless they were granted so; any other kernel is expanded then, within its limit.
  */
 #include "engine/weights.h"
 
@@ -55,14 +55,14 @@ static int expand(struct eng_weights *weights, const struct pr_task *task,
 }
 
 int eng_weights_open(struct eng_weights *weights, const struct pr_task *task,
-                     const struct pr_kernel_bytes *streams, struct eng_scratch *memory,
+                     const struct pr_kernel_bytes *streams, bool whole, struct eng_scratch *memory,
                      struct pr_problem *problem)
 {
     memset(weights, 0, sizeof(*weights));
     if (!is_dense(task))
         return expand(weights, task, streams, memory, problem);
     weights->streams = streams;
-    return check_dense(task, streams, problem);
+    return whole ? 0 : check_dense(task, streams, problem);
 }
 
 bool eng_weights_are_phased(const struct eng_weights *weights, const struct pr_task *task)

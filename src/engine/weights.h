@@ -18,12 +18,13 @@ struct eng_weights {
 };
 
 /*
- * Makes a task's kernel readable; an expanded kernel goes to `memory`. Returns 0; -ENOMEM; -EINVAL with a
+ * Makes a task's kernel readable; an expanded kernel goes to `memory`. `whole` streams are known to be long
+ * enough for the task. Returns 0; -ENOMEM; -EINVAL with a
  * problem when the streams are too short, contradict themselves or make more weights than an expanded kernel
  * may have.
  */
 int eng_weights_open(struct eng_weights *weights, const struct pr_task *task,
-                     const struct pr_kernel_bytes *streams, struct eng_scratch *memory,
+                     const struct pr_kernel_bytes *streams, bool whole, struct eng_scratch *memory,
                      struct pr_problem *problem);
 
 /*

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/signing.h"
+#include "base/tree.h"
 #include "programs.h"
 #include "support.h"
 
@@ -78,11 +79,11 @@ static void sign_program(struct ane_program_args *args, const uint8_t *payload, 
         struct ane_program_bundle head;
 
         memcpy(&head, payload, sizeof(head));
-        base_signing_hash(payload + sizeof(head), head.main_bytes, hashes.part[0]);
-        base_signing_hash(payload + size - head.weights_bytes, head.weights_bytes, hashes.part[1]);
+        base_tree_of(payload + sizeof(head), head.main_bytes, hashes.part[0]);
+        base_tree_of(payload + size - head.weights_bytes, head.weights_bytes, hashes.part[1]);
     } else {
-        base_signing_hash(payload, size, hashes.part[0]);
-        base_signing_hash(payload, 0, hashes.part[1]);
+        base_tree_of(payload, size, hashes.part[0]);
+        base_tree_of(payload, 0, hashes.part[1]);
     }
     base_signing_sign(&hashes, &signature, NULL);
     memcpy(args->hash, &hashes, sizeof(args->hash));

@@ -66,7 +66,7 @@ static uint8_t *read_file(const char *path, size_t *size)
 /* The hashes of main.e5 and weights.bin are the first two of the manifest. */
 static void take_hashes(const char *text)
 {
-    static const char mark[] = "\"sha256\": \"";
+    static const char mark[] = "\"sha256_tree\": \"";
 
     for (unsigned part = 0; part < 2; part++) {
         text = strstr(text, mark);

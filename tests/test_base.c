@@ -14,7 +14,9 @@
 #include "base/array.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/tree.h"
 #include "folder.h"
+#include "treehash.h"
 
 static void counts(void **state)
 {
@@ -133,6 +135,63 @@ static void hashes(void **state)
     }
 }
 
+/* Two ranges at once, also shorter than a block and not at its multiple. */
+static void hashes_of_two(void **state)
+{
+    uint8_t bytes[2][1000], digest[2][BASE_HASH_BYTES], expected[BASE_HASH_BYTES];
+    struct test_rng rng;
+
+    (void)state;
+    test_rng_init(&rng, 2);
+    test_rng_bytes(&rng, bytes, sizeof(bytes));
+    for (size_t size = 0; size <= sizeof(bytes[0]); size++) {
+        base_hash_of_two(bytes[0], bytes[1], size, digest[0], digest[1]);
+        for (unsigned i = 0; i < 2; i++) {
+            crypto_hash_sha256(expected, bytes[i], size);
+            assert_memory_equal(digest[i], expected, sizeof(expected));
+        }
+    }
+}
+
+/* Against the definition; in one piece, in pieces of any size, and from a file. */
+static void trees(void **state)
+{
+    static const size_t sizes[] = {0, 1, 65535, 65536, 65537, 131071, 131072, 131073, 196608, 400000};
+    uint8_t *bytes = base_alloc(400000), digest[BASE_HASH_BYTES], expected[BASE_HASH_BYTES];
+    struct test_rng rng;
+
+    (void)state;
+    test_rng_init(&rng, 3);
+    test_rng_bytes(&rng, bytes, 400000);
+    for (unsigned i = 0; i < BASE_COUNT_OF(sizes); i++) {
+        struct base_tree tree;
+        size_t at = 0;
+        int file;
+
+        treehash_of(bytes, sizes[i], expected);
+        base_tree_of(bytes, sizes[i], digest);
+        assert_memory_equal(digest, expected, sizeof(digest));
+        base_tree_begin(&tree);
+        while (at < sizes[i]) {
+            size_t part = (size_t)test_rng_range(&rng, 0, 150000);
+
+            part = part < sizes[i] - at ? part : sizes[i] - at;
+            base_tree_add(&tree, bytes + at, part);
+            at += part;
+        }
+        base_tree_end(&tree, digest);
+        assert_memory_equal(digest, expected, sizeof(digest));
+        file = base_file_memory("tree", sizes[i]);
+        assert_int_equal(base_file_put_at(file, bytes, sizes[i], 0), 0);
+        assert_int_equal(base_tree_of_file(file, sizes[i], digest), 0);
+        assert_memory_equal(digest, expected, sizeof(digest));
+        if (sizes[i])
+            assert_int_equal(base_tree_of_file(file, sizes[i] - 1, digest), -EFBIG);
+        close(file);
+    }
+    base_free(bytes);
+}
+
 /* FIPS 180-2, appendix B: "abc", and two blocks. */
 static void known_hashes(void **state)
 {
@@ -175,9 +234,10 @@ static void clearing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts),       cmocka_unit_test(zeros),    cmocka_unit_test(whole_file),
-        cmocka_unit_test(refusals),     cmocka_unit_test(filling),  cmocka_unit_test(hashes),
-        cmocka_unit_test(known_hashes), cmocka_unit_test(clearing),
+        cmocka_unit_test(counts),        cmocka_unit_test(zeros),   cmocka_unit_test(whole_file),
+        cmocka_unit_test(refusals),      cmocka_unit_test(filling), cmocka_unit_test(hashes),
+        cmocka_unit_test(hashes_of_two), cmocka_unit_test(trees),   cmocka_unit_test(known_hashes),
+        cmocka_unit_test(clearing),
     };
 
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);

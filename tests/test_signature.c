@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Signed programs: the user's key, and what program create takes from whom. */
 #include "lower_machine.h"
+#include "treehash.h"
 
 #include <sodium.h>
 #include <stdio.h>
@@ -33,20 +34,20 @@ static void hash_parts(struct signed_program *p)
     size_t weights;
 
     if (p->args.representation == ANE_PROGRAM_LEGACY) {
-        crypto_hash_sha256(p->args.hash[0], p->image, p->bytes);
-        crypto_hash_sha256(p->args.hash[1], p->image, 0);
+        treehash_of(p->image, p->bytes, p->args.hash[0]);
+        treehash_of(p->image, 0, p->args.hash[1]);
         return;
     }
     memcpy(&head, p->image, sizeof(head));
     weights = p->bytes - head.weights_bytes;
-    crypto_hash_sha256(p->args.hash[0], p->image + sizeof(head), head.main_bytes);
-    crypto_hash_sha256(p->args.hash[1], p->image + weights, head.weights_bytes);
+    treehash_of(p->image + sizeof(head), head.main_bytes, p->args.hash[0]);
+    treehash_of(p->image + weights, head.weights_bytes, p->args.hash[1]);
 }
 
 /* The bytes that abi.h says are signed. */
 static void message_of(const struct signed_program *p, uint8_t message[80])
 {
-    memcpy(message, "anemone program1", 16);
+    memcpy(message, "anemone program2", 16);
     memcpy(message + 16, p->args.hash, 64);
 }
 

@@ -229,7 +229,7 @@ struct ane_program_args {
     uint32_t representation; /* +0x08 (chosen) enum ane_program_representation */
     uint32_t version;        /* +0x0c (chosen) ANE_PROGRAM_ARGS_VERSION */
     uint64_t image_size;     /* +0x10 (chosen) */
-    uint8_t hash[2][32];     /* +0x18 (chosen) SHA-256 of the signed parts; all 0: not signed */
+    uint8_t hash[2][32];     /* +0x18 (chosen) of the signed parts, see below; all 0: not signed */
     uint32_t reserved0;      /* +0x58 */
     uint32_t procedures;     /* +0x5c 0 or 1: one; at most ANE_PROGRAM_PROCEDURES */
     uint32_t reserved1;      /* +0x60 */
@@ -264,8 +264,10 @@ struct ane_program_procedure {
 /*
  * A signed program (chosen): this struct follows the image, at the next multiple of 8 from ANE_PROGRAM_IMAGE,
  * and image_size does not count it. The parts are main.e5 and weights.bin of a bundle, or an image and
- * nothing; of several procedures all of image_size and nothing. The signature is Ed25519 over the 16
- * characters "anemone program1" and the two hashes. A bundle's file `signature` has the same 96 bytes.
+ * nothing; of several procedures all of image_size and nothing. The hash of a part is SHA-256 over the 16
+ * characters "anemone leaves 1", the SHA-256 of every 65,536 bytes of it (of the last, what is left), and its
+ * size as eight bytes, the lowest first. The signature is Ed25519 over the 16
+ * characters "anemone program2" and the two hashes. A bundle's file `signature` has the same 96 bytes.
  * Hashes, signature or key that are wrong are kIOReturnNotPermitted for every caller; a program without them
  * is, for callers without the developer flag.
  */

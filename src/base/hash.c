@@ -2,7 +2,8 @@
 /*
  * SHA-256. libsodium has the state, its padding and every piece that is not a whole block; it computes blocks
  * in plain C, at about 0.35 GB/s. Where the processor has instructions for SHA-256, whole blocks are computed
- * by them on the same state: about 2 GB/s. The constants are those of FIPS 180-4.
+ * by them on the same state: 1.8 GB/s, and 3.5 GB/s for two streams at once, since a stream waits for the
+ * results of its last instructions. The constants are those of FIPS 180-4.
  */
 #include "base/hash.h"
 
@@ -11,7 +12,7 @@
 #include "base/processor.h"
 
 #define BLOCK ((size_t)64)
-enum { GROUPS = 16 };
+enum { GROUPS = 16, LANES = 2 };
 
 _Static_assert(BASE_HASH_BYTES == crypto_hash_sha256_BYTES, "SHA-256");
 
@@ -33,38 +34,67 @@ static const uint32_t constants[GROUPS][4] __attribute__((aligned(16))) = {
 #include <immintrin.h>
 
 /* The instructions want the words of the state as A, B, E, F and C, D, G, H, the first of each highest. */
-__attribute__((target("sha,sse4.1"))) static void hash_blocks(uint32_t state[8], const uint8_t *from,
-                                                              size_t blocks)
+struct lane {
+    __m128i abef, cdgh;
+};
+
+#define SHA_TARGET __attribute__((target("sha,sse4.1")))
+
+SHA_TARGET static struct lane load_state(const uint32_t state[8])
 {
-    const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
     const __m128i low = _mm_shuffle_epi32(_mm_loadu_si128((const void *)state), 0xb1);        /* B A D C */
     const __m128i high = _mm_shuffle_epi32(_mm_loadu_si128((const void *)(state + 4)), 0x1b); /* H G F E */
-    __m128i abef = _mm_alignr_epi8(low, high, 8), cdgh = _mm_blend_epi16(high, low, 0xf0), spread;
 
-    for (; blocks; blocks--, from += BLOCK) {
-        const __m128i abef_before = abef, cdgh_before = cdgh;
-        __m128i word[4], sum;
+    return (struct lane){_mm_alignr_epi8(low, high, 8), _mm_blend_epi16(high, low, 0xf0)};
+}
 
-        for (unsigned i = 0; i < 4; i++)
-            word[i] = _mm_shuffle_epi8(_mm_loadu_si128((const void *)(from + (size_t)16 * i)), big_endian);
-#pragma GCC unroll 16
-        for (unsigned i = 0; i < GROUPS; i++) {
-            sum = _mm_add_epi32(word[i % 4], _mm_load_si128((const __m128i *)constants[i]));
-            cdgh = _mm_sha256rnds2_epu32(cdgh, abef, sum);
-            abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(sum, 0x0e));
-            if (i < GROUPS - 4) {
-                spread = _mm_alignr_epi8(word[(i + 3) % 4], word[(i + 2) % 4], 4);
-                sum = _mm_add_epi32(_mm_sha256msg1_epu32(word[i % 4], word[(i + 1) % 4]), spread);
-                word[i % 4] = _mm_sha256msg2_epu32(sum, word[(i + 3) % 4]);
-            }
+SHA_TARGET static void store_state(const struct lane *lane, uint32_t state[8])
+{
+    const __m128i abef = _mm_shuffle_epi32(lane->abef, 0x1b); /* A B E F, the first lowest */
+    const __m128i cdgh = _mm_shuffle_epi32(lane->cdgh, 0xb1); /* D C H G */
+
+    _mm_storeu_si128((void *)state, _mm_blend_epi16(abef, cdgh, 0xf0));
+    _mm_storeu_si128((void *)(state + 4), _mm_alignr_epi8(cdgh, abef, 8));
+}
+
+/* As many streams as there are lanes, whose instructions alternate: each waits only for its own. */
+SHA_TARGET static inline __attribute__((always_inline)) void hash_lanes(struct lane *lane,
+                                                                        const uint8_t *const *start,
+                                                                        unsigned lanes, size_t blocks)
+{
+    const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+
+    for (size_t at = 0; at < blocks * BLOCK; at += BLOCK) {
+        __m128i word[LANES][4];
+        struct lane before[LANES];
+
+        for (unsigned l = 0; l < lanes; l++) {
+            before[l] = lane[l];
+            for (unsigned i = 0; i < 4; i++)
+                word[l][i] = _mm_shuffle_epi8(_mm_loadu_si128((const void *)(start[l] + at + (size_t)16 * i)),
+                                              big_endian);
         }
-        abef = _mm_add_epi32(abef, abef_before);
-        cdgh = _mm_add_epi32(cdgh, cdgh_before);
+#pragma GCC unroll 16
+        for (unsigned i = 0; i < GROUPS; i++)
+#pragma GCC unroll 2
+            for (unsigned l = 0; l < lanes; l++) {
+                __m128i *w = word[l], spread;
+                __m128i sum = _mm_add_epi32(w[i % 4], _mm_load_si128((const __m128i *)constants[i]));
+
+                lane[l].cdgh = _mm_sha256rnds2_epu32(lane[l].cdgh, lane[l].abef, sum);
+                lane[l].abef =
+                    _mm_sha256rnds2_epu32(lane[l].abef, lane[l].cdgh, _mm_shuffle_epi32(sum, 0x0e));
+                if (i >= GROUPS - 4)
+                    continue;
+                spread = _mm_alignr_epi8(w[(i + 3) % 4], w[(i + 2) % 4], 4);
+                sum = _mm_add_epi32(_mm_sha256msg1_epu32(w[i % 4], w[(i + 1) % 4]), spread);
+                w[i % 4] = _mm_sha256msg2_epu32(sum, w[(i + 3) % 4]);
+            }
+        for (unsigned l = 0; l < lanes; l++) {
+            lane[l].abef = _mm_add_epi32(lane[l].abef, before[l].abef);
+            lane[l].cdgh = _mm_add_epi32(lane[l].cdgh, before[l].cdgh);
+        }
     }
-    spread = _mm_shuffle_epi32(abef, 0x1b); /* A B E F, the first lowest */
-    cdgh = _mm_shuffle_epi32(cdgh, 0xb1);   /* D C H G */
-    _mm_storeu_si128((void *)state, _mm_blend_epi16(spread, cdgh, 0xf0));
-    _mm_storeu_si128((void *)(state + 4), _mm_alignr_epi8(cdgh, spread, 8));
 }
 #elif defined(__aarch64__)
 #include <arm_neon.h>
@@ -75,34 +105,79 @@ __attribute__((target("sha,sse4.1"))) static void hash_blocks(uint32_t state[8],
 #define SHA_TARGET __attribute__((target("+crypto")))
 #endif
 
+struct lane {
+    uint32x4_t abcd, efgh;
+};
+
+SHA_TARGET static struct lane load_state(const uint32_t state[8])
+{
+    return (struct lane){vld1q_u32(state), vld1q_u32(state + 4)};
+}
+
+SHA_TARGET static void store_state(const struct lane *lane, uint32_t state[8])
+{
+    vst1q_u32(state, lane->abcd);
+    vst1q_u32(state + 4, lane->efgh);
+}
+
+SHA_TARGET static inline __attribute__((always_inline)) void hash_lanes(struct lane *lane,
+                                                                        const uint8_t *const *start,
+                                                                        unsigned lanes, size_t blocks)
+{
+    for (size_t at = 0; at < blocks * BLOCK; at += BLOCK) {
+        uint32x4_t word[LANES][4];
+        struct lane before[LANES];
+
+        for (unsigned l = 0; l < lanes; l++) {
+            before[l] = lane[l];
+            for (unsigned i = 0; i < 4; i++)
+                word[l][i] = vreinterpretq_u32_u8(vrev32q_u8(vld1q_u8(start[l] + at + (size_t)16 * i)));
+        }
+#pragma GCC unroll 16
+        for (unsigned i = 0; i < GROUPS; i++)
+#pragma GCC unroll 2
+            for (unsigned l = 0; l < lanes; l++) {
+                uint32x4_t *w = word[l];
+                const uint32x4_t sum = vaddq_u32(w[i % 4], vld1q_u32(constants[i])), kept = lane[l].abcd;
+
+                lane[l].abcd = vsha256hq_u32(lane[l].abcd, lane[l].efgh, sum);
+                lane[l].efgh = vsha256h2q_u32(lane[l].efgh, kept, sum);
+                if (i < GROUPS - 4)
+                    w[i % 4] = vsha256su1q_u32(vsha256su0q_u32(w[i % 4], w[(i + 1) % 4]), w[(i + 2) % 4],
+                                               w[(i + 3) % 4]);
+            }
+        for (unsigned l = 0; l < lanes; l++) {
+            lane[l].abcd = vaddq_u32(lane[l].abcd, before[l].abcd);
+            lane[l].efgh = vaddq_u32(lane[l].efgh, before[l].efgh);
+        }
+    }
+}
+#endif
+
+#ifdef SHA_TARGET
 SHA_TARGET static void hash_blocks(uint32_t state[8], const uint8_t *from, size_t blocks)
 {
-    uint32x4_t abcd = vld1q_u32(state), efgh = vld1q_u32(state + 4);
+    struct lane lane = load_state(state);
 
-    for (; blocks; blocks--, from += BLOCK) {
-        const uint32x4_t abcd_before = abcd, efgh_before = efgh;
-        uint32x4_t word[4];
+    hash_lanes(&lane, &from, 1, blocks);
+    store_state(&lane, state);
+}
 
-        for (unsigned i = 0; i < 4; i++)
-            word[i] = vreinterpretq_u32_u8(vrev32q_u8(vld1q_u8(from + (size_t)16 * i)));
-#pragma GCC unroll 16
-        for (unsigned i = 0; i < GROUPS; i++) {
-            const uint32x4_t sum = vaddq_u32(word[i % 4], vld1q_u32(constants[i])), kept = abcd;
+SHA_TARGET static void hash_two(uint32_t *const state[LANES], const uint8_t *const from[LANES], size_t blocks)
+{
+    struct lane lane[LANES] = {load_state(state[0]), load_state(state[1])};
 
-            abcd = vsha256hq_u32(abcd, efgh, sum);
-            efgh = vsha256h2q_u32(efgh, kept, sum);
-            if (i < GROUPS - 4)
-                word[i % 4] = vsha256su1q_u32(vsha256su0q_u32(word[i % 4], word[(i + 1) % 4]),
-                                              word[(i + 2) % 4], word[(i + 3) % 4]);
-        }
-        abcd = vaddq_u32(abcd, abcd_before);
-        efgh = vaddq_u32(efgh, efgh_before);
-    }
-    vst1q_u32(state, abcd);
-    vst1q_u32(state + 4, efgh);
+    hash_lanes(lane, from, LANES, blocks);
+    store_state(&lane[0], state[0]);
+    store_state(&lane[1], state[1]);
 }
 #else
 static void hash_blocks(uint32_t state[8], const uint8_t *from, size_t blocks)
+{
+    (void)state, (void)from, (void)blocks;
+}
+
+static void hash_two(uint32_t *const state[LANES], const uint8_t *const from[LANES], size_t blocks)
 {
     (void)state, (void)from, (void)blocks;
 }
@@ -150,4 +225,24 @@ void base_hash_of(const void *bytes, size_t size, uint8_t digest[BASE_HASH_BYTES
     base_hash_begin(&hash);
     base_hash_add(&hash, bytes, size);
     base_hash_end(&hash, digest);
+}
+
+void base_hash_of_two(const void *first, const void *second, size_t size,
+                      uint8_t first_digest[BASE_HASH_BYTES], uint8_t second_digest[BASE_HASH_BYTES])
+{
+    const uint8_t *const from[LANES] = {first, second};
+    uint8_t *const digest[LANES] = {first_digest, second_digest};
+    const size_t blocks = base_processor_has_sha256() ? size / BLOCK : 0;
+    struct base_hash hash[LANES];
+    uint32_t *const state[LANES] = {hash[0].state.state, hash[1].state.state};
+
+    base_hash_begin(&hash[0]);
+    base_hash_begin(&hash[1]);
+    if (blocks)
+        hash_two(state, from, blocks);
+    for (unsigned l = 0; l < LANES; l++) {
+        hash[l].state.count = (uint64_t)blocks * BLOCK * 8;
+        base_hash_add(&hash[l], from[l] + blocks * BLOCK, size - blocks * BLOCK);
+        base_hash_end(&hash[l], digest[l]);
+    }
 }

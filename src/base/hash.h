@@ -19,5 +19,8 @@ void base_hash_add(struct base_hash *hash, const void *bytes, size_t size);
 void base_hash_end(struct base_hash *hash, uint8_t digest[BASE_HASH_BYTES]);
 /* All of it in one call. */
 void base_hash_of(const void *bytes, size_t size, uint8_t digest[BASE_HASH_BYTES]);
+/* Of two ranges of one size, in little more time than of one. */
+void base_hash_of_two(const void *first, const void *second, size_t size,
+                      uint8_t first_digest[BASE_HASH_BYTES], uint8_t second_digest[BASE_HASH_BYTES]);
 
 #endif

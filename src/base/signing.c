@@ -21,7 +21,7 @@
 #define SEED_BYTES  32u
 #define CHUNK_BYTES 65536u /* of a file that is hashed */
 /* What is signed begins with this, so that a signature for anything else is none for a program. */
-static const char subject[16] = "anemone program1";
+static const char subject[16] = "anemone program2";
 
 _Static_assert(BASE_KEY_BYTES == crypto_sign_PUBLICKEYBYTES, "Ed25519");
 _Static_assert(BASE_SIGNATURE_BYTES == crypto_sign_BYTES && SEED_BYTES == crypto_sign_SEEDBYTES, "Ed25519");

@@ -17,7 +17,7 @@
 #define BASE_KEY_BYTES       32u
 #define BASE_SIGNATURE_BYTES 64u
 
-/* SHA-256 of a program's two parts. */
+/* Hashes of a program's two parts (base/tree.h). */
 struct base_hashes {
     uint8_t part[2][BASE_HASH_BYTES];
 };

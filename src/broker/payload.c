@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/signing.h"
+#include "base/tree.h"
 #include "broker/device.h"
 #include "protocol/bits.h"
 
@@ -100,7 +101,7 @@ static IOReturn sign(const struct brk_payload *payload, const struct layout *lay
     struct base_signature signature;
 
     for (unsigned i = 0; i < 2; i++)
-        if (base_signing_hash_file(payload->file[i], payload->bytes[i], hashes.part[i]))
+        if (base_tree_of_file(payload->file[i], payload->bytes[i], hashes.part[i]))
             return brk_refuse(error, kIOReturnError, "A file of the compiled model could not be hashed.");
     base_signing_sign(&hashes, &signature, NULL);
     memcpy(args->hash, &hashes, sizeof(args->hash));

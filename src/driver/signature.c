@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/signing.h"
+#include "base/tree.h"
 
 _Static_assert(sizeof(struct ane_program_signature) == sizeof(struct base_signature), "the same bytes");
 _Static_assert(sizeof(((struct ane_program_args *)0)->hash) == 2 * BASE_HASH_BYTES, "two hashes");
@@ -22,7 +23,7 @@ static bool hashes_equal(const struct ane_program_args *args, const struct drv_s
                          struct base_hashes *hashes)
 {
     for (unsigned i = 0; i < 2; i++)
-        base_signing_hash(program->part[i], program->bytes[i], hashes->part[i]);
+        base_tree_of(program->part[i], program->bytes[i], hashes->part[i]);
     return !memcmp(hashes, args->hash, sizeof(*hashes));
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "base/tree.h"
 #include "compiler/store/composite.h"
 #include "compiler/store/files.h"
 #include "compiler/store/manifest.h"
@@ -47,7 +48,7 @@ static int manifest(const struct cc_program *p, const char *key, struct cc_bundl
     cc_manifest_model(p->model, b->model);
     at = cc_manifest_write_head(*text, capacity, key, b->model);
     at += (size_t)snprintf(*text + at, capacity - at,
-                           FORM_MAIN "%zu" CC_FORM_HASH "%s" FORM_WEIGHTS "%u" CC_FORM_HASH "%s" FORM_BLOBS,
+                           FORM_MAIN "%zu" CC_FORM_TREE "%s" FORM_WEIGHTS "%u" CC_FORM_TREE "%s" FORM_BLOBS,
                            b->main_bytes, main_hash, p->constant_bytes, weights_hash);
     for (uint32_t i = 0; i < p->blobs; i++) {
         cc_hex(p->blob[i].hash, CC_HASH_BYTES, hash);
@@ -122,8 +123,8 @@ static int fill(struct cc_program *program, const char *key, bool sign, struct c
     base_free(e5);
     if (status)
         return status;
-    base_signing_hash(b->main, b->main_bytes, b->hashes.part[0]);
-    base_signing_hash(b->weights, b->weights_bytes, b->hashes.part[1]);
+    base_tree_of(b->main, b->main_bytes, b->hashes.part[0]);
+    base_tree_of(b->weights, b->weights_bytes, b->hashes.part[1]);
     if (sign)
         base_signing_sign(&b->hashes, &b->signature, NULL);
     b->is_signed = sign;
@@ -224,11 +225,11 @@ static bool read_manifest(const char *text, size_t size, struct contents *m)
     cc_manifest_read_head(&c, m->key, m->model);
     cc_cursor_expect(&c, FORM_MAIN);
     m->main_bytes = cc_cursor_number(&c);
-    cc_cursor_expect(&c, CC_FORM_HASH);
+    cc_cursor_expect(&c, CC_FORM_TREE);
     cc_cursor_digits(&c, m->main_hash);
     cc_cursor_expect(&c, FORM_WEIGHTS);
     m->weights_bytes = cc_cursor_number(&c);
-    cc_cursor_expect(&c, CC_FORM_HASH);
+    cc_cursor_expect(&c, CC_FORM_TREE);
     cc_cursor_digits(&c, m->weights_hash);
     cc_cursor_expect(&c, FORM_BLOBS);
     read_blobs(&c, m->weights_bytes);
@@ -245,7 +246,7 @@ static int read_part(const char *folder, const char *name, uint64_t bytes, const
         status = cc_file_read(path, bytes, to, size, error);
     if (status)
         return status;
-    base_signing_hash(*to, *size, binary);
+    base_tree_of(*to, *size, binary);
     cc_hex(binary, BASE_HASH_BYTES, found);
     return *size == bytes && !strcmp(found, hash) ? 0
                                                   : cc_bundle_refuse_part(path, *size, bytes, hash, error);
@@ -266,7 +267,7 @@ static int read_text(const char *folder, char **text, struct contents *m, struct
     if (!read_manifest(*text, size, m))
         return base_fail(error, EBADMSG,
                          "%s: not a manifest of format version %u, or changed since it was written.", path,
-                         PR_E5_FORMAT_VERSION);
+                         CC_MANIFEST_VERSION);
     if (m->main_bytes > MAIN_BYTES_MAX || m->weights_bytes > PR_E5_BYTES_MAX)
         return base_fail(error, EFBIG, "%s: the files it names are too large.", path);
     return 0;

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/tree.h"
 #include "compiler/store/bundle.h"
 #include "compiler/store/files.h"
 #include "compiler/store/manifest.h"
@@ -22,7 +23,7 @@ int cc_bundle_refuse_part(const char *path, uint64_t found, uint64_t stated, con
 {
     return base_fail(error, EBADMSG,
                      "%s: its %" PRIu64 " bytes are not those the manifest states (%" PRIu64
-                     " bytes, SHA-256 %s).",
+                     " bytes, hash %s).",
                      path, found, stated, hash);
 }
 
@@ -57,13 +58,13 @@ static int hash_weights(const char *path, struct cc_bundle *b, uint64_t bytes, s
     if (bytes <= IN_MEMORY_MAX) {
         status = cc_file_read(path, bytes, &b->weights, &b->weights_bytes, error);
         if (!status)
-            base_signing_hash(b->weights, b->weights_bytes, b->hashes.part[1]);
+            base_tree_of(b->weights, b->weights_bytes, b->hashes.part[1]);
         return status;
     }
     status = open_weights(path, b, bytes, error);
     if (status)
         return status;
-    status = base_signing_hash_file(b->weights_file, bytes, b->hashes.part[1]);
+    status = base_tree_of_file(b->weights_file, bytes, b->hashes.part[1]);
     return status ? base_fail(error, -status, "%s: cannot be read: %s.", path, strerror(-status)) : 0;
 }
 
@@ -97,7 +98,7 @@ static int read_weights(const struct cc_bundle *b, uint8_t *to)
 
     if (status)
         return status;
-    base_signing_hash(to, b->weights_bytes, hash);
+    base_tree_of(to, b->weights_bytes, hash);
     return memcmp(hash, b->hashes.part[1], sizeof(hash)) != 0 ? -EBADMSG : 0;
 }
 

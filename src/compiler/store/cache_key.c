@@ -8,7 +8,9 @@
 
 #include "base/array.h"
 #include "base/hash.h"
+#include "base/tree.h"
 #include "compiler/store/cache.h"
+#include "compiler/store/manifest.h"
 #include "protocol/bits.h"
 
 struct hasher {
@@ -26,6 +28,15 @@ static void add_number(struct hasher *h, uint64_t value)
 
     pr_put_le64(little, value);
     add(h, little, sizeof(little));
+}
+
+/* Of data their own hash, which takes half the time of the same bytes in the stream. */
+static void add_data(struct hasher *h, const void *bytes, size_t size)
+{
+    uint8_t digest[BASE_HASH_BYTES];
+
+    base_tree_of(bytes, size, digest);
+    add(h, digest, sizeof(digest));
 }
 
 /* Lengths come before their elements, so that no two graphs hash the same bytes. */
@@ -114,6 +125,7 @@ void cc_cache_key(const struct cc_graph *g, char key[CC_KEY_BYTES])
     add_text(&h, "anemone " ANEMONE_VERSION);
     add_text(&h, cc_fingerprint);
     add_number(&h, PR_E5_FORMAT_VERSION);
+    add_number(&h, CC_MANIFEST_VERSION);
     add_text(&h, g->function ? g->function : "main");
     add_number(&h, g->values);
     for (uint32_t i = 0; i < g->values; i++) {
@@ -122,7 +134,7 @@ void cc_cache_key(const struct cc_graph *g, char key[CC_KEY_BYTES])
         add_shape(&h, v);
         add_number(&h, v->data ? v->bytes : 0);
         if (v->data)
-            add(&h, v->data, v->bytes);
+            add_data(&h, v->data, v->bytes);
     }
     add_ports(&h, g, g->input, g->inputs);
     add_ports(&h, g, g->output, g->outputs);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/tree.h"
 #include "compiler/graph/graph.h"
 #include "compiler/host.h"
 #include "compiler/store/files.h"
@@ -222,8 +223,8 @@ int cc_composite_finish(struct cc_bundle *b, const char *key, const char *model,
     at += (size_t)snprintf(b->manifest + at, capacity - at, FORM_SEGMENTS);
     for (uint32_t i = 0; i < b->parts; i++)
         at += write_part(b->manifest + at, capacity - at, i, &b->part[i]);
-    base_signing_hash(b->manifest, at, b->hashes.part[0]);
-    base_signing_hash(NULL, 0, b->hashes.part[1]);
+    base_tree_of(b->manifest, at, b->hashes.part[0]);
+    base_tree_of(NULL, 0, b->hashes.part[1]);
     b->is_signed = sign;
     if (sign)
         base_signing_sign(&b->hashes, &b->signature, NULL);
@@ -397,13 +398,13 @@ static int read_all(const char *folder, const char *path, size_t size, struct cc
     if (status)
         return status;
     if (!c.wrong) {
-        base_signing_hash(b->manifest, (size_t)(c.at - b->manifest), b->hashes.part[0]);
-        base_signing_hash(NULL, 0, b->hashes.part[1]);
+        base_tree_of(b->manifest, (size_t)(c.at - b->manifest), b->hashes.part[0]);
+        base_tree_of(NULL, 0, b->hashes.part[1]);
     }
     if (!cc_manifest_read_end(&c, b->manifest, size, signer) || !b->parts)
         return base_fail(error, EBADMSG,
                          "%s: not a manifest of format version %u, or changed since it was written.", path,
-                         PR_E5_FORMAT_VERSION);
+                         CC_MANIFEST_VERSION);
     return signer[0] ? cc_signature_read(folder, signer, b, error) : 0;
 }
 

@@ -61,7 +61,7 @@ void cc_manifest_model(const char *path, char name[CC_MODEL_NAME_BYTES])
 
 size_t cc_manifest_write_head(char *text, size_t capacity, const char *key, const char *model)
 {
-    return (size_t)snprintf(text, capacity, CC_FORM_VERSION "%u" CC_FORM_KEY "%s%s%s", PR_E5_FORMAT_VERSION,
+    return (size_t)snprintf(text, capacity, CC_FORM_VERSION "%u" CC_FORM_KEY "%s%s%s", CC_MANIFEST_VERSION,
                             key, model[0] ? CC_FORM_MODEL : "", model);
 }
 
@@ -122,7 +122,7 @@ void cc_manifest_read_head(struct cc_cursor *c, char key[CC_KEY_BYTES], char mod
     size_t length = 0;
 
     cc_cursor_expect(c, CC_FORM_VERSION);
-    c->wrong |= cc_cursor_number(c) != PR_E5_FORMAT_VERSION;
+    c->wrong |= cc_cursor_number(c) != CC_MANIFEST_VERSION;
     cc_cursor_expect(c, CC_FORM_KEY);
     cc_cursor_digits(c, key);
     model[0] = '\0';

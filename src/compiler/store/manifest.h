@@ -6,6 +6,7 @@
 #include "compiler/store/bundle.h"
 
 #define CC_MANIFEST           "manifest.json"
+#define CC_MANIFEST_VERSION   5u /* from 5 on the hashes of a program's files are those of base/tree.h */
 #define CC_SIGNATURE          "signature"
 #define CC_MANIFEST_BYTES_MAX (64u << 20)
 #define CC_MANIFEST_HEAD      1024u /* bytes of all but the lists */
@@ -15,6 +16,7 @@
 #define CC_FORM_KEY         ",\n  \"key\": \""
 #define CC_FORM_MODEL       "\",\n  \"model\": \""
 #define CC_FORM_HASH        ", \"sha256\": \""
+#define CC_FORM_TREE        ", \"sha256_tree\": \""
 #define CC_FORM_SIGNED      "],\n  \"" CC_SIGNATURE "\": {\"ed25519\": \""
 #define CC_FORM_SELF        "],\n  \"sha256\": \""
 #define CC_FORM_SELF_SIGNED "\"},\n  \"sha256\": \""

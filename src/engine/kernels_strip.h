@@ -114,7 +114,7 @@ INLINE void strip_by(const struct eng_strip *given, enum strip_end end, const st
 
 TARGET static void strip(const struct eng_strip *s, const struct eng_finish *f)
 {
-    bool sum = is_no_addend(f->acc_bias) && f->post_scale == 1;
+    bool sum = eng_is_no_addend(f->acc_bias) && f->post_scale == 1;
 
     if (sum && !f->table && f->store == STORE_SUMS)
         strip_by(s, STRIP_SUM, f);

@@ -64,9 +64,18 @@ static inline uint16_t *weight_at(const struct layer *l, uint32_t group, uint32_
     return l->weight + (((size_t)group * taps_of(l) + tap) * cout + channel) * ox + column;
 }
 
+/* Whether the engine reads the kernel where it lies: every weight is there, as fp16. */
+static inline bool is_read_in_place(const struct layer *l)
+{
+    const struct pr_ne *ne = &l->task.ne;
+
+    return !ne->unicast && !ne->ones && !ne->sparse && !ne->palette && ne->kernel_format == PR_FP16 &&
+           ne->ox == 1;
+}
+
 /*
  * The packing of the kernel streams is what the protocol's tests are about: here its place function is
- * believed.
+ * believed, and the engine's order of rows.
  */
 static inline void pack_weights(struct layer *l, struct test_rng *rng)
 {
@@ -89,9 +98,12 @@ static inline void pack_weights(struct layer *l, struct test_rng *rng)
         plane = l->kernel[place.engine].bytes + place.offset;
         if (bias)
             memcpy(plane + 2 * place.lane, &l->bias[i], 2);
-        for (uint32_t tap = 0; tap < taps_of(l); tap++)
-            memcpy(plane + 2 * ((size_t)(tap + bias) * place.lanes + place.lane),
+        for (uint32_t tap = 0; tap < taps_of(l); tap++) {
+            uint64_t row = pr_kernel_is_plain(&l->task) ? tap : eng_weights_row(&l->task, tap);
+
+            memcpy(plane + 2 * ((size_t)(row + bias) * place.lanes + place.lane),
                    weight_at(l, group, tap, c, 0), 2);
+        }
     }
     for (uint32_t e = 0; e < PR_ENGINES_MAX; e++)
         guarded_protect(&l->kernel[e]);
@@ -112,7 +124,7 @@ static inline void random_weights(struct layer *l, struct test_rng *rng, enum pa
         l->weight[i] = ONE;
     for (size_t i = 0; i < groups * cout; i++)
         l->bias[i] = random_half(rng, palette);
-    if (pr_kernel_is_plain(&l->task))
+    if (is_read_in_place(l))
         pack_weights(l, rng);
 }
 
@@ -286,7 +298,7 @@ static inline int layer_run(struct layer *l, struct eng_compute *compute)
 {
     struct eng_weights weights = {.values = l->weight, .bias = l->bias};
 
-    if (l->weight && (l->table || !pr_kernel_is_plain(&l->task)))
+    if (l->weight && (l->table || !is_read_in_place(l)))
         return eng_ne_compute(compute, &l->task, &l->operands, &weights, l->table);
     if (l->table)
         return eng_ne_compute(compute, &l->task, &l->operands, NULL, l->table);

@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 
 static void random_finish(struct test_rng *rng, struct pr_ne *ne)
 {
@@ -502,6 +503,57 @@ static void refusals(void **state)
     eng_compute_free(&compute);
 }
 
+/*
+ * Lines of outputs around a vector's length and around the limits of a block, with rows that follow each
+ * other and rows that do not, for each kind of end.
+ */
+static void strips(void **state)
+{
+    static const struct {
+        uint32_t in[3], cout, kernel, pad, step, lanes;
+    } shape[] = {
+        {{7, 7, 9}, 40, 1, 0, 1, 32},    {{14, 14, 5}, 70, 1, 0, 1, 16}, {{13, 13, 20}, 33, 1, 0, 1, 2},
+        {{56, 3, 8}, 24, 1, 0, 1, 1},    {{32, 5, 3}, 9, 1, 0, 1, 4},    {{27, 9, 4}, 17, 1, 0, 1, 8},
+        {{15, 1, 6}, 64, 1, 0, 1, 4},    {{17, 1, 6}, 64, 1, 0, 1, 8},   {{130, 17, 3}, 5, 1, 0, 1, 1},
+        {{2100, 2, 2}, 3, 1, 0, 1, 1},   {{14, 14, 11}, 33, 1, 0, 2, 4}, {{67, 5, 5}, 32, 1, 0, 2, 2},
+        {{64, 9, 4}, 16, 1, 0, 2, 1},    {{21, 9, 4}, 48, 1, 0, 3, 4},   {{14, 14, 7}, 32, 3, 1, 2, 2},
+        {{28, 9, 6}, 64, 3, 1, 2, 4},    {{70, 6, 3}, 34, 3, 1, 2, 8},   {{33, 9, 2}, 16, 7, 3, 2, 1},
+        {{66, 4, 2}, 8, 2, 0, 2, 1},     {{40, 8, 3}, 20, 3, 2, 3, 1},   {{1100, 3, 1}, 4, 3, 0, 2, 4},
+        {{18, 4, 300}, 16, 3, 1, 2, 16}, {{8, 6, 2400}, 5, 1, 0, 1, 1},  {{1, 30, 4}, 18, 1, 0, 1, 4},
+    };
+    struct eng_table table;
+    struct test_rng rng;
+    struct layer l;
+
+    (void)state;
+    for (uint64_t i = 0; i < ROUNDS(12) * BASE_COUNT_OF(shape); i++) {
+        const uint64_t s = i % BASE_COUNT_OF(shape), end = i / BASE_COUNT_OF(shape) % 4;
+        struct pr_ne *ne = &l.task.ne;
+
+        test_rng_init(&rng, 90000 + i);
+        memset(&l, 0, sizeof(l));
+        l.task.unit = PR_UNIT_NE;
+        *ne = (struct pr_ne){.mode = PR_NE_MAC, .ox = 1, .engines = 16, .post_scale = ONE};
+        ne->kw = ne->kh = shape[s].kernel;
+        ne->px = ne->py = shape[s].pad;
+        ne->sx = ne->sy = shape[s].step;
+        ne->lanes = shape[s].lanes;
+        ne->bias = test_rng_bool(&rng);
+        ne->relu = end == 1;
+        if (end == 2) {
+            clamp_table(&rng, &table);
+            l.table = &table;
+        }
+        if (end == 3)
+            random_finish(&rng, ne);
+        set_surfaces(&rng, &l.task, shape[s].in, shape[s].cout);
+        layer_open(&l, &rng, (enum palette)pick(&rng, 0, PALETTES - 1));
+        check_layer(&l, i);
+        layer_close(&l);
+    }
+    ways_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -512,6 +564,7 @@ int main(void)
         cmocka_unit_test(windows),
         cmocka_unit_test(selections),
         cmocka_unit_test(few_pixels),
+        cmocka_unit_test(strips),
         cmocka_unit_test(bypasses),
         cmocka_unit_test(tables),
         cmocka_unit_test(exact_sums),

@@ -286,6 +286,7 @@ static void pack_piece(void *context, size_t block, unsigned worker)
     const struct eng_ne *ne = k->ne;
     float *to = k->weights + block * k->block_floats;
     uint32_t first = (uint32_t)block * k->each, count = eng_least(k->each, k->cout - first), run;
+    bool phased = eng_weights_are_phased(ne->weights, ne->task);
     const uint8_t *from;
     size_t stride;
 
@@ -293,8 +294,11 @@ static void pack_piece(void *context, size_t block, unsigned worker)
     memset(to, 0, k->block_floats * sizeof(float));
     for (uint32_t c = 0; c < count; c += run) {
         run = eng_weights_run(ne->weights, ne->task, ne->group, first + c, count - c, 0, &from, &stride);
-        for (uint64_t tap = 0; tap < k->taps; tap++)
-            k->kernels->to_float(from + tap * stride, to + tap * k->each + c, run, &k->weight);
+        for (uint64_t tap = 0; tap < k->taps; tap++) {
+            uint64_t row = phased ? eng_weights_row(ne->task, tap) : tap;
+
+            k->kernels->to_float(from + row * stride, to + tap * k->each + c, run, &k->weight);
+        }
     }
     k->finite[block] = k->kernels->all_finite(to, k->block_floats);
 }

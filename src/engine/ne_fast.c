@@ -300,6 +300,7 @@ static void mac_piece(void *context, size_t piece, unsigned worker)
             panel.count = eng_least(m->group, b.channels - c);
             panel.cin = b.cin;
             panel.channels = b.step;
+            eng_panel_find(&panel);
             eng_panel_load(&panel);
             mac_in_columns(m, &b, c);
         }

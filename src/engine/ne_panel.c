@@ -12,18 +12,10 @@
 #define INLINE static inline __attribute__((always_inline))
 
 enum {
-    RUNS_MAX = 32,
     PART_ROWS = 128, /* that are copied before they are converted */
     TAPS_MAX = 64,   /* of a kernel whose runs are converted in place */
     LEAST_LANES = 4, /* of such a run */
-};
-
-/* Runs of equal width that are beside each other in the panel. */
-struct runs {
-    const uint8_t *from[RUNS_MAX]; /* the first weight of each */
-    uint32_t count, width;
-    size_t stride; /* bytes from row to row */
-    uint32_t column;
+    CACHE_LINE = 64, /* bytes */
 };
 
 /* From an input channel to the next, from a kernel row to the next of its phase, and between phases. */
@@ -44,15 +36,15 @@ static struct distances distances_of(const struct eng_panel *p, size_t stride)
                               .phase = rows * columns * stride};
 }
 
-INLINE void copy_row(const struct runs *r, size_t offset, uint8_t *to, size_t width)
+INLINE void copy_row(const struct eng_panel_runs *r, size_t offset, uint8_t *to, size_t width)
 {
     for (uint32_t i = 0; i < r->count; i++, to += 2 * width)
         memcpy(to, r->from[i] + offset, 2 * width);
 }
 
 /* The rows of some input channels, in the panel's order. */
-INLINE void copy_channels(const struct eng_panel *p, const struct runs *r, uint32_t first, uint32_t count,
-                          size_t width)
+INLINE void copy_channels(const struct eng_panel *p, const struct eng_panel_runs *r, uint32_t first,
+                          uint32_t count, size_t width)
 {
     const struct pr_ne *n = &p->ne->task->ne;
     bool phased = eng_weights_are_phased(p->ne->weights, p->ne->task);
@@ -82,13 +74,13 @@ INLINE void copy_channels(const struct eng_panel *p, const struct runs *r, uint3
 }
 
 /* From the run before it to a run: the same as a pointer difference where both are in one stream. */
-static size_t distance(const struct runs *r, uint32_t run)
+static size_t distance(const struct eng_panel_runs *r, uint32_t run)
 {
     return (size_t)((uintptr_t)r->from[run] - (uintptr_t)r->from[run - 1]);
 }
 
 /* Runs of one column whose rows follow each other, at equal distances: rows of a matrix to transpose. */
-static bool is_matrix(const struct eng_panel *p, const struct runs *r)
+static bool is_matrix(const struct eng_panel *p, const struct eng_panel_runs *r)
 {
     if (r->width != 1 || r->stride != 2 || r->count < 2 ||
         eng_weights_are_phased(p->ne->weights, p->ne->task))
@@ -99,7 +91,8 @@ static bool is_matrix(const struct eng_panel *p, const struct runs *r)
     return (uintptr_t)r->from[1] > (uintptr_t)r->from[0];
 }
 
-static void transpose(const struct eng_panel *p, const struct runs *r, uint32_t first, uint32_t count)
+static void transpose(const struct eng_panel *p, const struct eng_panel_runs *r, uint32_t first,
+                      uint32_t count)
 {
     const size_t taps = (size_t)p->ne->task->ne.kw * p->ne->task->ne.kh;
 
@@ -107,7 +100,7 @@ static void transpose(const struct eng_panel *p, const struct runs *r, uint32_t 
                                p->fp16 + 2 * (size_t)r->column, 2 * (size_t)p->group, r->count, count * taps);
 }
 
-static void copy(const struct eng_panel *p, const struct runs *r, uint32_t first, uint32_t count)
+static void copy(const struct eng_panel *p, const struct eng_panel_runs *r, uint32_t first, uint32_t count)
 {
     if (is_matrix(p, r)) {
         transpose(p, r, first, count);
@@ -124,13 +117,13 @@ static void copy(const struct eng_panel *p, const struct runs *r, uint32_t first
 }
 
 /* The runs from `column` on that have the first one's width and stride. */
-static void find_runs(const struct eng_panel *p, uint32_t column, struct runs *r)
+static void find_runs(const struct eng_panel *p, uint32_t column, struct eng_panel_runs *r)
 {
     uint32_t width;
     size_t stride;
 
     r->column = column;
-    for (r->count = 0; column < p->count && r->count < RUNS_MAX; r->count++, column += width) {
+    for (r->count = 0; column < p->count && r->count < ENG_PANEL_RUNS; r->count++, column += width) {
         width = eng_weights_run(p->ne->weights, p->ne->task, p->ne->group, p->first + column,
                                 p->count - column, 0, &r->from[r->count], &stride);
         if (r->count && (width != r->width || stride != r->stride))
@@ -154,11 +147,11 @@ static void find_taps(const struct eng_panel *p, const struct distances *d, size
 }
 
 /* Equal runs that are all of the panel, parts of whole vectors or whole vectors each. */
-static bool convert(const struct eng_panel *p, const struct runs *r)
+static bool convert(const struct eng_panel *p, const struct eng_panel_runs *r)
 {
     uint32_t lanes = p->mac->kernels->lanes, taps = p->ne->task->ne.kw * p->ne->task->ne.kh;
     struct distances d = distances_of(p, r->stride);
-    const uint8_t *run[RUNS_MAX];
+    const uint8_t *run[ENG_PANEL_RUNS];
     uint32_t tap[TAPS_MAX], width = eng_least(r->width, lanes), count = 0;
     struct eng_runs runs = {
         .run = run,
@@ -172,7 +165,7 @@ static bool convert(const struct eng_panel *p, const struct runs *r)
     };
 
     if (width < LEAST_LANES || lanes % width || r->width % width || p->group % lanes || taps > TAPS_MAX ||
-        r->count * r->width != p->group || p->group / width > RUNS_MAX)
+        r->count * r->width != p->group || p->group / width > ENG_PANEL_RUNS)
         return false;
     for (uint32_t i = 0; i < r->count; i++)
         for (uint32_t at = 0; at < r->width; at += width)
@@ -182,25 +175,39 @@ static bool convert(const struct eng_panel *p, const struct runs *r)
     return true;
 }
 
+void eng_panel_find(struct eng_panel *p)
+{
+    find_runs(p, 0, &p->runs);
+}
+
+void eng_panel_prefetch(const struct eng_panel *p, uint32_t part, uint32_t parts)
+{
+    size_t channel = distances_of(p, p->runs.stride).channel, all = p->channels * channel;
+    size_t begin = all / parts * part, end = part + 1 == parts ? all : begin + all / parts;
+
+    for (uint32_t i = 0; i < p->runs.count; i++)
+        for (size_t at = begin; at < end; at += CACHE_LINE)
+            __builtin_prefetch(p->runs.from[i] + p->cin * channel + at);
+}
+
 void eng_panel_load(const struct eng_panel *p)
 {
     const struct pr_ne *n = &p->ne->task->ne;
     size_t taps = (size_t)n->kw * n->kh;
     uint32_t part = eng_least(p->channels, taps < PART_ROWS ? PART_ROWS / taps : 1), count;
-    struct runs runs[2];
+    struct eng_panel_runs others;
 
-    find_runs(p, 0, &runs[0]);
-    if (convert(p, &runs[0]))
+    if (convert(p, &p->runs))
         return;
     if (p->count < p->group)
         memset(p->fp16, 0, part * taps * p->group * 2);
     for (uint32_t c = 0; c < p->channels; c += count) {
         count = eng_least(part, p->channels - c);
-        copy(p, &runs[0], c, count);
-        for (uint32_t column = runs[0].count * runs[0].width; column < p->count;
-             column += runs[1].count * runs[1].width) {
-            find_runs(p, column, &runs[1]);
-            copy(p, &runs[1], c, count);
+        copy(p, &p->runs, c, count);
+        for (uint32_t column = p->runs.count * p->runs.width; column < p->count;
+             column += others.count * others.width) {
+            find_runs(p, column, &others);
+            copy(p, &others, c, count);
         }
         p->mac->kernels->to_float(p->fp16, p->to + c * taps * p->group, count * taps * p->group,
                                   &p->mac->weight);

@@ -25,6 +25,7 @@ enum {
     SUMS_MAX = 1 << 16,     /* of a block with several chunks */
     PANEL_TAPS = 768,       /* of a step, */
     STRIP_TAPS = 2304,      /* and of one with strips, which is the only one */
+    STRIP_PIXELS = 48,      /* between prefetches, a multiple of every vector */
     PIECE_WORK = 1 << 19,   /* products that are worth another thread */
     TILE_BYTES = 32,        /* of a row of a tile and the zeros that fill it up, as finish_tile has it */
 };
@@ -321,15 +322,19 @@ static void run_line(struct eng_tile_step *s, uint32_t n, uint8_t *to, size_t ch
         .panel_row = (size_t)s->vectors * m->mac.kernels->lanes,
         .bias = s->b->bias + s->channel,
         .channels = s->count,
-        .n = n,
         .to = to,
         .channel = channel,
         .ceiling = m->mac.ceiling,
     };
 
-    m->mac.kernels->strip(&strip, &m->mac.finish);
     s->rows = 1;
     s->x = n - n % m->mac.kernels->lanes;
+    for (uint32_t at = 0; at < s->x; at += strip.n, strip.in += strip.n, strip.to += 2 * (size_t)strip.n) {
+        strip.n = eng_least(STRIP_PIXELS, s->x - at);
+        if (s->next)
+            eng_panel_prefetch(s->next, at / STRIP_PIXELS, eng_ne_blocks(s->x, STRIP_PIXELS));
+        m->mac.kernels->strip(&strip, &m->mac.finish);
+    }
     columns = s->x < n ? balance(n - s->x, most) : 0;
     for (; s->x < n; s->x += s->columns) {
         s->columns = eng_least(columns, n - s->x);
@@ -366,30 +371,48 @@ static void run_strips(struct eng_tile_step *s)
     }
 }
 
-/* A group of output channels over the present chunk. */
-static void group_run(const struct eng_tile_plan *m, const struct eng_tile_block *b, uint32_t channel)
+/* The weights of a group of output channels; the input channels are those of a step. */
+static struct eng_panel panel_of(const struct eng_tile_plan *m, const struct eng_tile_block *b,
+                                 uint32_t channel)
 {
-    uint32_t lanes = m->mac.kernels->lanes, count = eng_least(m->group, b->channels - channel);
-    float *acc = b->acc + (m->chunk < m->cin ? (size_t)channel * m->rows * m->columns : 0);
+    uint32_t count = eng_least(m->group, b->channels - channel);
     struct eng_panel panel = {.ne = m->ne,
                               .mac = &m->mac,
                               .first = b->c0 + channel,
                               .count = count,
-                              .group = (uint32_t)pr_round_up(count, lanes),
+                              .group = (uint32_t)pr_round_up(count, m->mac.kernels->lanes),
+                              .cin = b->cin,
+                              .channels = eng_least(m->step, b->chunk),
                               .to = b->panel,
                               .fp16 = b->panel_fp16};
-    struct eng_tile_step s = {
-        .m = m, .b = b, .channel = channel, .count = count, .vectors = panel.group / lanes};
+
+    eng_panel_find(&panel);
+    return panel;
+}
+
+/* A group of output channels over the present chunk. */
+static void group_run(const struct eng_tile_plan *m, const struct eng_tile_block *b, struct eng_panel *panel,
+                      const struct eng_panel *next)
+{
+    uint32_t channel = panel->first - b->c0;
+    float *acc = b->acc + (m->chunk < m->cin ? (size_t)channel * m->rows * m->columns : 0);
+    struct eng_tile_step s = {.m = m,
+                              .b = b,
+                              .channel = channel,
+                              .count = panel->count,
+                              .vectors = panel->group / m->mac.kernels->lanes,
+                              .next = next};
 
     for (s.cin = 0; s.cin < b->chunk; s.cin += s.channels) {
         s.channels = eng_least(m->step, b->chunk - s.cin);
         s.begin = b->cin + s.cin == 0;
         s.end = b->cin + s.cin + s.channels == m->cin;
         s.acc = acc;
-        panel.cin = b->cin + s.cin;
-        panel.channels = s.channels;
-        eng_panel_load(&panel);
-        s.careful = m->padded && !m->mac.kernels->all_finite(b->panel, s.channels * taps_of(m) * panel.group);
+        panel->cin = b->cin + s.cin;
+        panel->channels = s.channels;
+        eng_panel_load(panel);
+        s.careful =
+            m->padded && !m->mac.kernels->all_finite(b->panel, s.channels * taps_of(m) * panel->group);
         if (m->strips && !s.careful)
             run_strips(&s);
         else
@@ -400,14 +423,21 @@ static void group_run(const struct eng_tile_plan *m, const struct eng_tile_block
 static void tile_piece(void *context, size_t piece, unsigned worker)
 {
     const struct eng_tile_plan *m = context;
+    struct eng_panel panel[2];
     struct eng_tile_block b;
 
     block_begin(m, &b, piece, worker);
     for (b.cin = 0; b.cin < m->cin; b.cin += b.chunk) {
         b.chunk = eng_least(m->chunk, m->cin - b.cin);
         eng_tile_load_input(m, &b);
-        for (uint32_t c = 0; c < b.channels; c += m->group)
-            group_run(m, &b, c);
+        panel[0] = panel_of(m, &b, 0);
+        for (uint32_t c = 0; c < b.channels; c += m->group, panel[0] = panel[1]) {
+            bool more = c + m->group < b.channels;
+
+            if (more)
+                panel[1] = panel_of(m, &b, c + m->group);
+            group_run(m, &b, &panel[0], more ? &panel[1] : NULL);
+        }
     }
 }
 

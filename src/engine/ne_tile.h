@@ -3,7 +3,7 @@
 #ifndef ENGINE_NE_TILE_H
 #define ENGINE_NE_TILE_H
 
-#include "engine/ne.h"
+#include "engine/ne_panel.h"
 
 #define ENG_TILE_LINES 16u /* that are converted before their columns are sorted by phase */
 
@@ -55,7 +55,8 @@ struct eng_tile_step {
     bool careful;                 /* a weight is not finite, and taps may be on the padding */
     uint32_t x, y, columns, rows; /* the tile, in the block */
     float *acc;
-    uint8_t *row; /* destination of the group's first channel, for a line of several tiles */
+    const struct eng_panel *next; /* the next group's, or NULL */
+    uint8_t *row;                 /* destination of the group's first channel, for a line of several tiles */
 };
 
 /* The input of the present chunk. */

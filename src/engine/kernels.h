@@ -296,27 +296,30 @@ enum eng_window_form {
     ENG_WINDOW_NONE,
     ENG_WINDOW_3, /* sums of products */
     ENG_WINDOW_3_STEP_2,
-    ENG_WINDOW_MAX_2_STEP_2, /* the largest element */
-    ENG_WINDOW_MAX_3_STEP_2,
+    ENG_WINDOW_MAX, /* the largest element of 2x2 or 3x3, with steps of 2 */
 };
 #define ENG_WINDOW_TAPS 9u /* of the largest */
 
 /*
- * One channel of a task whose output channels have an input channel each, with the rules of m1. Surfaces are
- * packed fp16. Outside the input every element is `outside`; sums of products leave such rows out.
+ * Channels of a task whose output channels have an input channel each, with the rules of m1. Surfaces are
+ * packed fp16. A maximum ends with a ReLU or as it is.
  */
 struct eng_window {
     enum eng_window_form form;
+    uint32_t channels;
     const uint8_t *in;
-    size_t in_row; /* bytes */
+    size_t in_channel, in_row; /* bytes */
     uint32_t hin, win, px, py;
     uint8_t *out;
-    size_t out_row;
+    size_t out_channel, out_row;
     uint32_t hout, wout;
-    uint32_t tail; /* elements of an output row from wout to this one become zeros */
-    _Alignas(64) float weight[ENG_WINDOW_TAPS][ENG_LANES]; /* the same in all lanes */
-    float ceiling;                                         /* as in struct eng_mac */
-    float outside;
+    uint32_t tail;       /* elements of an output row from wout to this one become zeros */
+    const float *weight; /* of sums: [tap][channel], */
+    size_t weight_tap;   /* floats from tap to tap */
+    const float *bias;   /* of sums, for each channel */
+    float ceiling;       /* as in struct eng_mac */
+    unsigned side;       /* of the window of a maximum: 2 or 3, */
+    bool lowest;         /* and whether elements outside the input are left out and not 0 */
     struct eng_finish finish;
 };
 
@@ -432,6 +435,7 @@ struct eng_kernels {
                            unsigned vectors, float *sums, float *marks);
     void (*exact_own)(const float *x, const float *weights, size_t taps, float *sums, float *marks);
     void (*window)(const struct eng_window *window);
+    void (*pool)(const struct eng_window *window);
     void (*gemv)(const struct eng_gemv *gemv);
 };
 

@@ -483,6 +483,22 @@ INLINE void halves_stream_end(void)
     _mm_sfence();
 }
 
+INLINE halves halves_larger(halves a, halves b)
+{
+    return (halves)_mm512_max_epu16((__m512i)a, (__m512i)b);
+}
+
+INLINE halves halves_smaller(halves a, halves b)
+{
+    return (halves)_mm512_min_epu16((__m512i)a, (__m512i)b);
+}
+
+/* Whether a bit is set. */
+INLINE bool halves_any(halves v)
+{
+    return _mm512_test_epi32_mask((__m512i)v, (__m512i)v) != 0;
+}
+
 INLINE short half_at(const uint8_t *from)
 {
     short half;
@@ -580,20 +596,76 @@ INLINE vec vec_from_fp16_lanes(const uint8_t *from, struct lanes which, const st
     return _mm512_mask_mov_ps(outside, which.mask, v);
 }
 
+/*
+ * Constants in memory, which the compiler does not know: it would make them again and again, by way of the
+ * integer registers.
+ */
+enum { BITS_EXPONENT, BITS_SIGN, BITS_BELOW_CEILING, BITS_NORMAL, BITS_KINDS };
+
+INLINE __m256i bits_of(unsigned kind)
+{
+#define ALL(bits)                                                                                      \
+    {                                                                                                  \
+        bits, bits, bits, bits, bits, bits, bits, bits, bits, bits, bits, bits, bits, bits, bits, bits \
+    }
+    static const _Alignas(32)
+        uint16_t table[BITS_KINDS][LANES] = {ALL(0x7c00), ALL(0x8000), ALL(0x77ff), ALL(0x0400)};
+#undef ALL
+    const uint16_t(*at)[LANES] = table;
+
+    __asm__("" : "+r"(at));
+    return _mm256_load_si256((const void *)at[kind]);
+}
+
+/* The smallest magnitudes of fp16 become 0. Comparisons to masks would wait for multiply-adds. */
+INLINE __m256i without_denormals(__m256i fp16)
+{
+    __m256i exponent = _mm256_and_si256(fp16, bits_of(BITS_EXPONENT));
+
+    return _mm256_andnot_si256(_mm256_cmpeq_epi16(exponent, _mm256_setzero_si256()), fp16);
+}
+
+/* `clean` says that no element needs a rule, and is a constant where this is inlined. */
+INLINE vec operand_of_fp16(__m256i fp16, bool clean)
+{
+    if (clean)
+        return _mm512_cvtph_ps(fp16);
+    return _mm512_min_ps(_mm512_cvtph_ps(without_denormals(fp16)), vec_set(__builtin_inff()));
+}
+
+/* Operands of products, by the rules of m1: those lanes; the others are 0, and their bytes are not read. */
+INLINE vec vec_operand(const uint8_t *from, struct lanes which, bool clean)
+{
+    return operand_of_fp16(_mm256_maskz_loadu_epi16(which.mask, from), clean);
+}
+
+/* The same of 2 * LANES, at even places and at odd ones. */
+INLINE void vec_operands(const uint8_t *from, struct lanes low, struct lanes high, bool clean, vec *even,
+                         vec *odd)
+{
+    static const uint16_t order[2 * LANES] = {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,
+                                              1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31};
+    __m512i v = _mm512_maskz_loadu_epi16(_mm512_kunpackw(high.mask, low.mask), from);
+
+    v = _mm512_permutexvar_epi16(_mm512_loadu_si512(order), v);
+    *even = operand_of_fp16(_mm512_castsi512_si256(v), clean);
+    *odd = operand_of_fp16(_mm512_extracti64x4_epi64(v, 1), clean);
+}
+
 #define SUM_RULES (ENG_RULE_NAN_IS_ZERO | ENG_RULE_NO_MINUS_ZERO | ENG_RULE_NO_DENORMALS | ENG_RULE_CEILING)
 
-/*
- * The rules of sums, decided before the conversion: the smallest numbers that round to 2^-14 and to 2^15 are
- * half a step of fp16 below them.
- */
+/* The rules of sums. */
 INLINE __m256i fp16_of_sum(vec v)
 {
-    vec magnitude = vec_and(v, 0x7fffffff);
-    __mmask16 kept = _mm512_cmp_ps_mask(magnitude, vec_set(0x1p-14f - 0x1p-25f), _CMP_GE_OQ);
-    __mmask16 high = _mm512_cmp_ps_mask(magnitude, vec_set(0x1p15f - 8), _CMP_GE_OQ);
+    __m256i half = _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    __m256i sign = bits_of(BITS_SIGN), infinity = bits_of(BITS_EXPONENT);
+    __m256i magnitude = _mm256_andnot_si256(sign, half);
+    __m256i high = _mm256_cmpgt_epi16(magnitude, bits_of(BITS_BELOW_CEILING));
+    __m256i none = _mm256_or_si256(_mm256_cmpgt_epi16(magnitude, infinity),
+                                   _mm256_cmpgt_epi16(bits_of(BITS_NORMAL), magnitude));
 
-    v = _mm512_mask_mul_ps(v, high, v, vec_set(__builtin_inff()));
-    return _mm512_maskz_cvtps_ph(kept, v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    half = _mm256_blendv_epi8(half, _mm256_or_si256(_mm256_and_si256(half, sign), infinity), high);
+    return _mm256_andnot_si256(none, half);
 }
 
 INLINE __m256i fp16_of_vec(vec v, unsigned rules)
@@ -631,6 +703,34 @@ INLINE void vec_to_fp16_number(uint8_t *to, vec v, unsigned rules)
     if (rules & ENG_RULE_NO_MINUS_ZERO)
         half = _mm256_maskz_mov_epi16(_mm256_test_epi16_mask(half, _mm256_set1_epi16(0x7fff)), half);
     _mm256_storeu_si256((void *)to, half);
+}
+
+typedef __m256i vec_top;
+
+INLINE vec_top vec_top_of(float top)
+{
+    return _mm512_cvtps_ph(vec_set(top), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+/*
+ * Sums between 0 and `top`, which fp16 has; a NaN and -0 give 0. The NaN that arithmetic makes of numbers is
+ * a negative one here, and so below 0 as a whole number.
+ */
+INLINE __m256i fp16_clamped(vec v, vec_top top)
+{
+    __m256i half = _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+
+    return _mm256_min_epi16(_mm256_max_epi16(half, _mm256_setzero_si256()), top);
+}
+
+INLINE void vec_to_fp16_clamped(uint8_t *to, vec v, vec_top top)
+{
+    _mm256_storeu_si256((void *)to, fp16_clamped(v, top));
+}
+
+INLINE void vec_to_fp16_clamped_part(uint8_t *to, vec v, vec_top top, size_t n)
+{
+    _mm256_mask_storeu_epi16(to, first(n), fp16_clamped(v, top));
 }
 
 INLINE void vec_to_fp16_part(uint8_t *to, vec v, size_t n, unsigned rules)

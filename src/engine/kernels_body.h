@@ -126,6 +126,7 @@ TARGET static bool all_finite(const float *floats, size_t n)
 #include "engine/kernels_winograd.h"
 #include "engine/kernels_exact.h"
 #include "engine/kernels_window.h"
+#include "engine/kernels_pool.h"
 #include "engine/kernels_gemv.h"
 
 const struct eng_kernels KERNELS = {
@@ -167,5 +168,6 @@ const struct eng_kernels KERNELS = {
     .exact_channels = exact_channels,
     .exact_own = exact_own,
     .window = window,
+    .pool = pool,
     .gemv = gemv,
 };

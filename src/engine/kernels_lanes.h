@@ -177,3 +177,48 @@ INLINE void halves_stream(uint8_t *to, halves v)
 INLINE void halves_stream_end(void)
 {
 }
+
+/*
+ * Operands of products, by the rules of m1: those lanes; the others are 0, and their bytes are not read.
+ * `clean` says that no element needs a rule.
+ */
+INLINE vec vec_operand(const uint8_t *from, struct lanes which, bool clean)
+{
+    const struct eng_load load = {.rules = clean ? 0 : ENG_RULE_NAN_IS_INFINITY | ENG_RULE_NO_DENORMALS,
+                                  .scale = 1};
+
+    return vec_from_fp16_lanes(from, which, &load, vec_set(0));
+}
+
+/* The same of 2 * LANES, at even places and at odd ones. */
+INLINE void vec_operands(const uint8_t *from, struct lanes low, struct lanes high, bool clean, vec *even,
+                         vec *odd)
+{
+    vec a = vec_operand(from, low, clean), b = vec_operand(from + 2 * LANES, high, clean);
+
+    *even = vec_even(a, b);
+    *odd = vec_odd(a, b);
+}
+
+INLINE halves halves_larger(halves a, halves b)
+{
+    halves first = (halves)(a > b);
+
+    return (first & a) | (~first & b);
+}
+
+INLINE halves halves_smaller(halves a, halves b)
+{
+    return ~halves_larger(~a, ~b);
+}
+
+/* Whether a bit is set. */
+INLINE bool halves_any(halves v)
+{
+    uint64_t word[sizeof(v) / 8], all = 0;
+
+    __builtin_memcpy(word, &v, sizeof(v));
+    for (size_t i = 0; i < sizeof(v) / 8; i++)
+        all |= word[i];
+    return all != 0;
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Part of kernels_body.h, with its conditions: square windows over one channel.
+ * Part of kernels_body.h, with its conditions: sums of products of windows of 3x3 over one channel.
  *
  * Input rows are taken in order, each once: it is converted to fp32, moved along by the window's columns, and
  * added to every output row whose window has it. So many output rows are unfinished at a time as windows
@@ -13,52 +13,80 @@
 #else
 #define UNROLL_STRIP UNROLL
 #endif
-#define WINDOW_ROWS      3 /* of the largest ring */
-#define WINDOW_LOAD      ENG_RULE_NAN_IS_INFINITY
-#define WINDOW_LOAD_MAC  (ENG_RULE_NAN_IS_INFINITY | ENG_RULE_NO_DENORMALS)
-#define WINDOW_STORE     (ENG_RULE_NAN_IS_ZERO | ENG_RULE_NO_MINUS_ZERO)
-#define WINDOW_STORE_MAC (WINDOW_STORE | ENG_RULE_NO_DENORMALS | ENG_RULE_CEILING)
+#define STRIP_SIDE  3 /* of a window */
+#define STRIP_ROWS  3 /* of the largest ring */
+#define STRIP_STORE (ENG_RULE_NAN_IS_ZERO | ENG_RULE_NO_MINUS_ZERO | ENG_RULE_NO_DENORMALS | ENG_RULE_CEILING)
 
-/* What a strip of columns is computed with; k, step, vectors and max are constants where this is inlined. */
-struct strip {
-    const struct eng_window *window;
-    uint32_t x0;
-    unsigned k, step, vectors;
-    bool max;
-    bool plain; /* the end has neither a second bias nor a factor */
-    bool table; /* with one that is more than a clamp from 0 to `top` */
-    bool clamps;
-    float top;
-    float floor;                             /* of the results: 0 is a ReLU */
-    struct lanes in[2 * WINDOW_VECTORS + 2]; /* of each vector of an input row those inside the input */
+#if LANES < 16
+typedef vec vec_top;
+
+INLINE vec_top vec_top_of(float top)
+{
+    return vec_set(top);
+}
+
+/* Sums between 0 and `top`; a NaN and -0 give 0. */
+INLINE void vec_to_fp16_clamped(uint8_t *to, vec v, vec_top top)
+{
+    vec_to_fp16(to, vec_clamp(v, vec_set(0), top), ENG_RULE_NAN_IS_ZERO);
+}
+
+INLINE void vec_to_fp16_clamped_part(uint8_t *to, vec v, vec_top top, size_t n)
+{
+    vec_to_fp16_part(to, vec_clamp(v, vec_set(0), top), n, ENG_RULE_NAN_IS_ZERO);
+}
+#endif
+
+/*
+ * What is known of a channel: how its results end, and, but in strips of one vector, that no input needs a
+ * rule of loads.
+ */
+enum strip_kind {
+    STRIP_PLAIN,   /* the end is at most a bias and a ReLU */
+    STRIP_CLAMPED, /* it is a bias and a clamp from 0 to the table's high end */
+    STRIP_ANY,
+    STRIP_KINDS
 };
 
-/* The vector of an input row that begins at `column`, which is number v of the strip's. */
-INLINE vec strip_load(const struct strip *s, const uint8_t *row, int64_t column, unsigned v)
-{
-    const struct eng_load load = {.rules = s->max ? WINDOW_LOAD : WINDOW_LOAD_MAC, .scale = 1};
-    const uint8_t *from = (const uint8_t *)((uintptr_t)row + (uintptr_t)(2 * column));
-
-    return vec_from_fp16_lanes(from, s->in[v], &load, vec_set(s->max ? s->window->outside : 0));
-}
+/*
+ * A strip of columns of one channel. What is marked c is a constant where this is inlined. Nothing here needs
+ * the window again while rows pass, so that the compiler keeps in registers what a row needs.
+ */
+struct strip {
+    unsigned step, vectors; /* c */
+    enum strip_kind kind;   /* c */
+    bool ahead;             /* the vector after the last is needed too */
+    bool whole;             /* the last vector is stored as a whole, the columns after the outputs as zeros */
+    uint32_t last;          /* outputs in the last vector */
+    vec weight[ENG_WINDOW_TAPS], ceiling;
+    vec bias, unscale, floor; /* a floor of 0 is a ReLU */
+    vec_top top;
+    const struct eng_finish *finish;
+    float channel_bias;
+    struct lanes lanes[2 * WINDOW_VECTORS + 2]; /* of each vector of an input row those inside the input */
+};
 
 /* A vector of an input row, by column modulo step. */
 struct phases {
     vec of[2];
 };
 
-INLINE struct phases strip_phases(const struct strip *s, const uint8_t *row, unsigned v)
+/* Rows of one vector are not searched first: that would take longer than the rules of loads. */
+INLINE bool strip_is_clean(const struct strip *s)
 {
-    int64_t column = (int64_t)s->x0 * s->step - s->window->px + (int64_t)v * s->step * LANES;
-    struct phases p;
-    vec a = strip_load(s, row, column, v * s->step), b;
+    return s->kind != STRIP_ANY && s->vectors > 1;
+}
 
-    p.of[0] = p.of[1] = a;
-    if (s->step == 2) {
-        b = strip_load(s, row, column + LANES, v * s->step + 1);
-        p.of[0] = vec_even(a, b);
-        p.of[1] = vec_odd(a, b);
-    }
+/* `row` is the input row at the strip's first column, which may be before the row. */
+INLINE struct phases strip_phases(const struct strip *s, uintptr_t row, unsigned v)
+{
+    const uint8_t *from = (const uint8_t *)(row + (uintptr_t)v * s->step * LANES * 2);
+    struct phases p;
+
+    if (s->step == 2)
+        vec_operands(from, s->lanes[2 * v], s->lanes[2 * v + 1], strip_is_clean(s), &p.of[0], &p.of[1]);
+    else
+        p.of[0] = p.of[1] = vec_operand(from, s->lanes[v], strip_is_clean(s));
     return p;
 }
 
@@ -69,197 +97,235 @@ INLINE vec strip_tap(const struct strip *s, const struct phases *p, const struct
 }
 
 /* An input row for all output rows of the ring whose window has it. */
-INLINE void strip_add(const struct strip *s, const uint8_t *row, unsigned turn,
-                      vec sum[WINDOW_ROWS][WINDOW_VECTORS])
+INLINE void strip_add(const struct strip *s, uintptr_t row, unsigned turn,
+                      vec sum[STRIP_ROWS][WINDOW_VECTORS])
 {
-    const unsigned ring = (s->k + s->step - 1) / s->step, period = ring * s->step;
-    const bool ahead = s->k > s->step; /* the vector after the last is needed too */
+    const unsigned ring = (STRIP_SIDE + s->step - 1) / s->step, period = ring * s->step;
     struct phases p = strip_phases(s, row, 0), next = p;
-    vec ceiling = vec_set(s->window->ceiling), tap, largest;
 
     UNROLL_STRIP
     for (unsigned v = 0; v < s->vectors; v++, p = next) {
-        if (ahead || v + 1 < s->vectors)
+        if (v + 1 < s->vectors || s->ahead)
             next = strip_phases(s, row, v + 1);
-        largest = p.of[0];
         UNROLL_STRIP
-        for (unsigned x = 0; x < s->k; x++) {
-            tap = strip_tap(s, &p, &next, x);
-            largest = s->max && x ? vec_larger(largest, tap) : largest;
+        for (unsigned x = 0; x < STRIP_SIDE; x++) {
+            vec tap = strip_tap(s, &p, &next, x);
+
             UNROLL_STRIP
             for (unsigned r = 0; r < ring; r++) {
                 const unsigned ky = (turn + period - r * s->step) % period;
 
-                if (ky < s->k && !s->max)
-                    sum[r][v] = vec_mac(sum[r][v], tap, vec_load(s->window->weight[ky * s->k + x]), ceiling);
+                if (ky < STRIP_SIDE)
+                    sum[r][v] = vec_mac(sum[r][v], tap, s->weight[ky * STRIP_SIDE + x], s->ceiling);
             }
         }
-        UNROLL_STRIP
-        for (unsigned r = 0; r < ring; r++)
-            if ((turn + period - r * s->step) % period < s->k && s->max)
-                sum[r][v] = vec_larger(sum[r][v], largest);
     }
 }
 
-/* A row of padding for a maximum. */
-INLINE void strip_add_outside(const struct strip *s, vec sum[WINDOW_ROWS][WINDOW_VECTORS])
+INLINE void strip_put_table(const struct strip *s, uint8_t *to, const vec sum[WINDOW_VECTORS])
 {
-    const unsigned ring = (s->k + s->step - 1) / s->step;
-
-    UNROLL_STRIP
-    for (unsigned r = 0; r < ring; r++) {
-        UNROLL_STRIP
-        for (unsigned v = 0; v < s->vectors; v++)
-            sum[r][v] = vec_larger(sum[r][v], vec_set(s->window->outside));
-    }
-}
-
-INLINE void zeros_to_fp16(uint8_t *to, size_t n)
-{
-    for (; n >= LANES; n -= LANES, to += 2 * LANES)
-        vec_to_fp16(to, vec_set(0), 0);
-    if (n)
-        vec_to_fp16_part(to, vec_set(0), n, 0);
-}
-
-/* As finish_element without a table, or with one that is a clamp. */
-INLINE vec strip_finish(const struct strip *s, vec sum)
-{
-    const struct eng_finish *f = &s->window->finish;
-
-    sum = vec_add(vec_mul(sum, vec_set(f->unscale)), vec_set(f->bias));
-    if (!s->plain)
-        sum = vec_mul(vec_add(sum, vec_set(f->acc_bias)), vec_set(f->post_scale));
-    if (s->clamps)
-        return vec_smaller(vec_larger(sum, vec_set(0)), vec_set(s->top)); /* of a NaN and of -0: 0 */
-    return vec_larger(vec_set(s->floor), sum);
-}
-
-/* Vector v of an output row, of which n elements are in the strip. */
-INLINE void strip_put_vector(const struct strip *s, uint8_t *to, unsigned v, uint32_t n, vec sum)
-{
-    const unsigned rules = s->max ? WINDOW_STORE : WINDOW_STORE_MAC;
-    vec result = strip_finish(s, sum);
-    bool whole = (v + 1) * LANES <= n;
-
-    if (whole && s->clamps)
-        vec_to_fp16(to, result, ENG_RULE_NAN_IS_ZERO);
-    else if (whole)
-        vec_to_fp16(to, result, rules);
-    else if (s->clamps)
-        vec_to_fp16_part(to, result, n - v * LANES, ENG_RULE_NAN_IS_ZERO);
-    else
-        vec_to_fp16_part(to, result, n - v * LANES, rules);
-}
-
-/* The strip's part of an output row; the last strip fills the row's tail with zeros. */
-INLINE void strip_put(const struct strip *s, uint32_t y, const vec sum[WINDOW_VECTORS])
-{
-    const struct eng_window *w = s->window;
-    const struct eng_finish *f = &w->finish;
-    uint8_t *row = w->out + y * w->out_row;
+    struct eng_finish f = *s->finish;
     float line[WINDOW_VECTORS * LANES];
-    uint32_t left = w->wout - s->x0, n = left < s->vectors * LANES ? left : s->vectors * LANES;
 
+    f.bias = s->channel_bias;
     UNROLL_STRIP
-    for (unsigned v = 0; v < s->vectors; v++) {
-        uint8_t *to = row + 2 * ((size_t)s->x0 + v * LANES);
-
-        if (s->table)
-            vec_store(line + v * LANES, sum[v]);
-        else
-            strip_put_vector(s, to, v, n, sum[v]);
-    }
-    if (s->table)
-        finish(line, NULL, row + 2 * (size_t)s->x0, n, f);
-    if (n == left && w->tail > w->wout)
-        zeros_to_fp16(row + 2 * (size_t)w->wout, w->tail - w->wout);
+    for (unsigned v = 0; v < s->vectors; v++)
+        vec_store(line + v * LANES, sum[v]);
+    finish(line, NULL, to, (s->vectors - 1) * LANES + s->last, &f);
 }
 
-/* Input row `at`, counted from the first window's first row; it is number `turn` of the ring's period. */
-INLINE void strip_row(const struct strip *s, int64_t at, unsigned turn, vec sum[WINDOW_ROWS][WINDOW_VECTORS])
+/* The end of a vector, as finish_element makes it without a table, or with one that is a clamp. */
+INLINE void strip_put_vector(const struct strip *s, uint8_t *to, bool last, vec sum)
 {
-    const struct eng_window *w = s->window;
-    const unsigned ring = (s->k + s->step - 1) / s->step, period = ring * s->step;
-    int64_t iy = at - w->py;
+    vec result = vec_add_exact(s->bias, sum, s->unscale);
 
-    UNROLL_STRIP
-    for (unsigned r = 0; r < ring; r++) {
-        UNROLL_STRIP
-        for (unsigned v = 0; v < s->vectors; v++)
-            if (turn == r * s->step)
-                sum[r][v] = vec_set(s->max ? -__builtin_inff() : 0);
-    }
-    if (iy >= 0 && iy < w->hin)
-        strip_add(s, w->in + (size_t)iy * w->in_row, turn, sum);
-    else if (s->max)
-        strip_add_outside(s, sum);
-    UNROLL_STRIP
-    for (unsigned r = 0; r < ring; r++)
-        if ((turn + period - r * s->step) % period == s->k - 1 && at >= s->k - 1)
-            strip_put(s, (uint32_t)(at - (s->k - 1)) / s->step, sum[r]);
+    if (s->kind != STRIP_CLAMPED)
+        result = vec_larger(s->floor, result);
+    if (last && s->whole && s->last < LANES)
+        result = vec_first(result, s->last, vec_set(0));
+    if (last && !s->whole && s->kind == STRIP_CLAMPED)
+        vec_to_fp16_clamped_part(to, result, s->top, s->last);
+    else if (last && !s->whole)
+        vec_to_fp16_part(to, result, s->last, STRIP_STORE);
+    else if (s->kind == STRIP_CLAMPED)
+        vec_to_fp16_clamped(to, result, s->top);
+    else
+        vec_to_fp16(to, result, STRIP_STORE);
 }
 
-INLINE struct strip strip_begin(const struct eng_window *w, uint32_t x0, unsigned k, unsigned step,
-                                unsigned vectors, bool max)
+/* The strip's part of an output row. */
+INLINE void strip_put(const struct strip *s, uint8_t *to, const vec sum[WINDOW_VECTORS])
+{
+    if (s->kind == STRIP_ANY) {
+        strip_put_table(s, to, sum);
+        return;
+    }
+    UNROLL_STRIP
+    for (unsigned v = 0; v < s->vectors; v++)
+        strip_put_vector(s, to + 2 * v * LANES, v + 1 == s->vectors, sum[v]);
+}
+
+INLINE void strip_set_end(struct strip *s, const struct eng_window *w, uint32_t left, uint32_t channel)
 {
     const struct eng_finish *f = &w->finish;
-    struct strip s = {.window = w, .x0 = x0, .k = k, .step = step, .vectors = vectors, .max = max};
-    int64_t column = (int64_t)x0 * step - w->px;
+    uint32_t most = s->vectors * LANES, all = w->tail > w->wout ? w->tail - w->wout + left : left;
 
-    s.plain = f->post_scale == 1 && f->acc_bias == 0;
-    s.clamps = f->table && f->table->clamp && f->table->low == 0;
-    s.table = f->table && !s.clamps;
-    s.top = s.clamps ? f->table->high : 0;
-    s.floor = f->relu ? 0 : -__builtin_inff();
-    UNROLL_STRIP
-    for (unsigned v = 0; v < (vectors + 1) * step; v++)
-        s.in[v] = lanes_between(-column - (int64_t)v * LANES, (int64_t)w->win - column - (int64_t)v * LANES);
-    return s;
+    s->whole = left >= most || all >= most;
+    s->last = left >= most ? LANES : left - (most - LANES);
+    s->finish = f;
+    s->channel_bias = w->bias[channel];
+    s->bias = vec_set(s->channel_bias);
+    s->unscale = vec_set(f->unscale);
+    s->floor = vec_set(f->relu ? 0 : -__builtin_inff());
+    s->top = vec_top_of(s->kind == STRIP_CLAMPED ? f->table->high : 0);
 }
 
-INLINE void strip_of(const struct eng_window *w, uint32_t x0, unsigned k, unsigned step, unsigned vectors,
-                     bool max)
+INLINE void strip_begin(struct strip *s, const struct eng_window *w, uint32_t channel, uint32_t x0)
 {
-    const struct strip s = strip_begin(w, x0, k, step, vectors, max);
-    const unsigned period = (k + step - 1) / step * step;
-    int64_t rows = (int64_t)(w->hout - 1) * step + k;
-    vec sum[WINDOW_ROWS][WINDOW_VECTORS];
+    int64_t column = (int64_t)x0 * s->step - w->px;
 
+    strip_set_end(s, w, w->wout - x0, channel);
+    s->ceiling = vec_set(w->ceiling);
+    s->ahead = w->wout - x0 + (STRIP_SIDE - 1) / s->step > s->vectors * LANES;
     UNROLL_STRIP
-    for (unsigned r = 0; r < WINDOW_ROWS; r++) {
+    for (unsigned tap = 0; tap < ENG_WINDOW_TAPS; tap++)
+        s->weight[tap] = vec_set(w->weight[tap * w->weight_tap + channel]);
+    UNROLL_STRIP
+    for (unsigned v = 0; v < (s->vectors + 1) * s->step; v++)
+        s->lanes[v] =
+            lanes_between(-column - (int64_t)v * LANES, (int64_t)w->win - column - (int64_t)v * LANES);
+}
+
+/*
+ * Rows are counted from the first window's first one; each turn of a period has its own place in the ring.
+ * Sums begin in the turn that is a window's first row and end in that which is its last.
+ */
+INLINE void strip_of(const struct eng_window *w, uint32_t channel, uint32_t x0, unsigned step,
+                     unsigned vectors, enum strip_kind kind)
+{
+    const unsigned ring = (STRIP_SIDE + step - 1) / step, period = ring * step;
+    const size_t in_row = w->in_row, out_row = w->out_row;
+    const uint32_t rows = (w->hout - 1) * step + STRIP_SIDE, py = w->py, hin = w->hin;
+    uintptr_t in = (uintptr_t)(w->in + channel * w->in_channel) + 2 * ((uintptr_t)x0 * step - w->px);
+    uint8_t *out = w->out + channel * w->out_channel + 2 * (size_t)x0;
+    struct strip s = {.step = step, .vectors = vectors, .kind = kind};
+    vec sum[STRIP_ROWS][WINDOW_VECTORS];
+
+    strip_begin(&s, w, channel, x0);
+    UNROLL_STRIP
+    for (unsigned r = 0; r < STRIP_ROWS; r++) {
         UNROLL_STRIP
         for (unsigned v = 0; v < vectors; v++)
             sum[r][v] = vec_set(0);
     }
-    for (int64_t at = 0; at < rows; at += period) {
+    for (uint32_t at = 0; at < rows; at += period) {
         UNROLL_STRIP
-        for (unsigned turn = 0; turn < period; turn++)
-            if (at + turn < rows)
-                strip_row(&s, at + turn, turn, sum);
+        for (unsigned turn = 0; turn < period; turn++) {
+            UNROLL_STRIP
+            for (unsigned v = 0; v < vectors; v++)
+                if (turn % step == 0)
+                    sum[turn / step][v] = vec_set(0);
+            if (at + turn - py < hin) { /* above the input that is a large number */
+                strip_add(&s, in, turn, sum);
+                in += in_row;
+            }
+            if ((turn + period - (STRIP_SIDE - 1)) % step == 0 && at + turn >= STRIP_SIDE - 1) {
+                strip_put(&s, out, sum[(turn + period - (STRIP_SIDE - 1)) % period / step]);
+                out += out_row;
+                if (at + turn + 1 >= rows)
+                    return;
+            }
+        }
     }
 }
 
-/* Strips of WINDOW_VECTORS, then of two vectors and of one. */
-INLINE void window_of(const struct eng_window *w, unsigned k, unsigned step, bool max)
-{
-    uint32_t x0 = 0;
+typedef void strip_function(const struct eng_window *w, uint32_t channel, uint32_t x0);
 
-    for (; !max && (int64_t)w->wout - x0 > (WINDOW_VECTORS - 1) * LANES; x0 += WINDOW_VECTORS * LANES)
-        strip_of(w, x0, k, step, WINDOW_VECTORS, max);
-    for (; (int64_t)w->wout - x0 > LANES; x0 += 2 * LANES)
-        strip_of(w, x0, k, step, 2, max);
-    if (x0 < w->wout)
-        strip_of(w, x0, k, step, 1, max);
+#define STRIP(name, step, vectors, kind)                                                            \
+    TARGET __attribute__((noinline)) static void name(const struct eng_window *w, uint32_t channel, \
+                                                      uint32_t x0)                                  \
+    {                                                                                               \
+        strip_of(w, channel, x0, step, vectors, kind);                                              \
+    }
+#define STRIPS(name, vectors)                          \
+    STRIP(name##_1, 1, vectors, STRIP_PLAIN)           \
+    STRIP(name##_1_clamped, 1, vectors, STRIP_CLAMPED) \
+    STRIP(name##_1_any, 1, vectors, STRIP_ANY)         \
+    STRIP(name##_2, 2, vectors, STRIP_PLAIN)           \
+    STRIP(name##_2_clamped, 2, vectors, STRIP_CLAMPED) \
+    STRIP(name##_2_any, 2, vectors, STRIP_ANY)
+#define STRIP_NAMES(name)                                                                       \
+    {                                                                                           \
+        {name##_1, name##_1_clamped, name##_1_any}, {name##_2, name##_2_clamped, name##_2_any}, \
+    }
+
+STRIPS(strip_one, 1)
+STRIPS(strip_two, 2)
+#if WINDOW_VECTORS > 2
+STRIPS(strip_three, 3)
+STRIPS(strip_four, 4)
+#endif
+
+static strip_function *const strip_functions[WINDOW_VECTORS][2][STRIP_KINDS] = {
+    STRIP_NAMES(strip_one),
+    STRIP_NAMES(strip_two),
+#if WINDOW_VECTORS > 2
+    STRIP_NAMES(strip_three),
+    STRIP_NAMES(strip_four),
+#endif
+};
+
+/*
+ * Whether no element of a channel is a NaN or, in magnitude, below the normal ones but zero. Twice the bits
+ * are at most those of infinity then, and when they are not 0, at least those of the first normal number.
+ */
+INLINE bool window_is_clean(const struct eng_window *w, uint32_t channel)
+{
+    const uint8_t *row = w->in + channel * w->in_channel;
+    halves most = halves_set(0), least = halves_set(0xffff), x;
+
+    for (uint32_t y = 0; y < w->hin; y++, row += w->in_row) {
+        for (uint32_t i = 0; i < w->win; i += HALVES) {
+            if (w->win - i >= HALVES)
+                __builtin_memcpy(&x, row + 2 * i, sizeof(x));
+            else
+                x = halves_load_part(row + 2 * i, w->win - i);
+            x += x;
+            most = halves_larger(most, x);
+            least = halves_smaller(least, x - 2); /* of 0 the largest */
+        }
+    }
+    return !halves_any((halves)(most > 2 * 0x7c00) | (halves)(least < 2 * 0x400 - 2));
 }
 
+/* The columns of a channel's rows from `first` on, which no strip has written. */
+INLINE void window_fill_tail(const struct eng_window *w, uint32_t channel, uint32_t first)
+{
+    uint8_t *row = w->out + channel * w->out_channel + 2 * (size_t)first;
+
+    for (uint32_t y = 0; first < w->tail && y < w->hout; y++, row += w->out_row)
+        zero_tail(row, 2 * (size_t)(w->tail - first));
+}
+
+/* Strips of WINDOW_VECTORS, and one of what is left. */
 TARGET static void window(const struct eng_window *w)
 {
-    switch (w->form) {
-    case ENG_WINDOW_NONE: break;
-    case ENG_WINDOW_3: window_of(w, 3, 1, false); break;
-    case ENG_WINDOW_3_STEP_2: window_of(w, 3, 2, false); break;
-    case ENG_WINDOW_MAX_2_STEP_2: window_of(w, 2, 2, true); break;
-    case ENG_WINDOW_MAX_3_STEP_2: window_of(w, 3, 2, true); break;
+    const struct eng_finish *f = &w->finish;
+    bool plain = f->post_scale == 1 && f->acc_bias == 0;
+    bool clamps = plain && f->table && f->table->clamp && f->table->low == 0;
+    enum strip_kind kind = clamps ? STRIP_CLAMPED : plain && !f->table ? STRIP_PLAIN : STRIP_ANY;
+
+    uint32_t whole = (w->wout + LANES - 1) / LANES * LANES;
+
+    for (uint32_t c = 0; c < w->channels; c++) {
+        bool known = kind == STRIP_ANY || w->wout <= LANES || window_is_clean(w, c);
+
+        for (uint32_t x0 = 0; x0 < w->wout; x0 += WINDOW_VECTORS * LANES) {
+            uint32_t vectors = (w->wout - x0 - 1) / LANES;
+
+            vectors = vectors < WINDOW_VECTORS ? vectors : WINDOW_VECTORS - 1;
+            strip_functions[vectors][w->form == ENG_WINDOW_3_STEP_2][known ? kind : STRIP_ANY](w, c, x0);
+        }
+        window_fill_tail(w, c, known && kind != STRIP_ANY && whole <= w->tail ? whole : w->wout);
     }
 }

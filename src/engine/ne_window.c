@@ -11,7 +11,6 @@
 #include "engine/ne.h"
 
 #include <errno.h>
-#include <math.h>
 
 enum { PIECE_WORK = 1 << 16 }; /* taps that are worth handing to another thread; it changes only the speed */
 
@@ -19,20 +18,27 @@ struct windows {
     const struct eng_ne *ne;
     struct eng_window window; /* of channel 0 */
     const struct eng_kernels *kernels;
-    size_t in_channel, out_channel; /* bytes */
     uint32_t channels, per_piece, taps;
     float *panel, *bias; /* [tap][channel]; without a bias -0 */
 };
 
-static enum eng_window_form form_of(const struct pr_ne *n)
+/* Whether the end of a maximum changes no element but those below zero. */
+static bool has_plain_end(const struct eng_finish *finish)
 {
+    return !finish->table && finish->post_scale == 1 && finish->acc_bias == 0;
+}
+
+static enum eng_window_form form_of(const struct eng_ne *ne)
+{
+    const struct pr_ne *n = &ne->task->ne;
+
     if (n->kw != n->kh || n->sx != n->sy || n->ox != 1 || n->unicast != 1 || n->sx > 2)
         return ENG_WINDOW_NONE;
     if (n->mode == PR_NE_MAC && n->kw == 3)
         return n->sx == 1 ? ENG_WINDOW_3 : ENG_WINDOW_3_STEP_2;
-    if (n->mode == PR_NE_MAX && n->kw == 3 && n->sx == 2)
-        return ENG_WINDOW_MAX_3_STEP_2;
-    return n->mode == PR_NE_MAX && n->kw == 2 && n->sx == 2 ? ENG_WINDOW_MAX_2_STEP_2 : ENG_WINDOW_NONE;
+    if (n->mode == PR_NE_MAX && (n->kw == 2 || n->kw == 3) && n->sx == 2 && has_plain_end(&ne->finish))
+        return ENG_WINDOW_MAX;
+    return ENG_WINDOW_NONE;
 }
 
 static bool fits(const struct eng_ne *ne)
@@ -54,22 +60,23 @@ static struct windows windows_of(const struct eng_ne *ne, enum eng_window_form f
         .ne = ne,
         .window = {.form = form,
                    .in = src->host,
+                   .in_channel = src->stride[PR_AXIS_C],
                    .in_row = src->stride[PR_AXIS_H],
                    .hin = src->extent[PR_AXIS_H],
                    .win = src->extent[PR_AXIS_W],
                    .px = n->px,
                    .py = n->py,
                    .out = dst->host,
+                   .out_channel = dst->stride[PR_AXIS_C],
                    .out_row = dst->stride[PR_AXIS_H],
                    .hout = dst->extent[PR_AXIS_H],
                    .wout = dst->extent[PR_AXIS_W],
                    .tail = dst->tail / 2,
                    .ceiling = setup.ceiling,
-                   .outside = n->mode == PR_NE_MAX && n->pad_lowest ? -INFINITY : 0,
+                   .side = n->kw,
+                   .lowest = n->pad_lowest,
                    .finish = setup.finish},
         .kernels = setup.kernels,
-        .in_channel = src->stride[PR_AXIS_C],
-        .out_channel = dst->stride[PR_AXIS_C],
         .channels = dst->extent[PR_AXIS_C],
         .per_piece = work < PIECE_WORK ? (uint32_t)(PIECE_WORK / work) : 1,
         .taps = n->mode == PR_NE_MAC ? n->kw * n->kh : 0,
@@ -114,24 +121,22 @@ static void window_piece(void *context, size_t piece, unsigned worker)
     struct eng_window window = k->window;
 
     (void)worker;
-    for (uint32_t c = first; c < end; c++) {
-        window.in = k->window.in + c * k->in_channel;
-        window.out = k->window.out + c * k->out_channel;
-        for (uint32_t tap = 0; tap < k->taps; tap++) {
-            const float weight = k->panel[(size_t)tap * k->channels + c];
-
-            for (uint32_t lane = 0; lane < ENG_LANES; lane++)
-                window.weight[tap][lane] = weight;
-        }
-        if (k->taps)
-            window.finish.bias = k->bias[c];
-        k->kernels->window(&window);
+    window.channels = end - first;
+    window.in += first * window.in_channel;
+    window.out += first * window.out_channel;
+    if (window.form == ENG_WINDOW_MAX) {
+        k->kernels->pool(&window);
+        return;
     }
+    window.weight = k->panel + first;
+    window.weight_tap = k->channels;
+    window.bias = k->bias + first;
+    k->kernels->window(&window);
 }
 
 int eng_ne_window(const struct eng_ne *ne)
 {
-    enum eng_window_form form = form_of(&ne->task->ne);
+    enum eng_window_form form = form_of(ne);
     struct windows k;
 
     if (form == ENG_WINDOW_NONE || !fits(ne))

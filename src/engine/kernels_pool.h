@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Part of kernels_body.h, with its conditions: the largest element of 2x2 or 3x3, with steps of 2.
+ *
+ * Elements are compared as whole numbers, and never become fp32. The rank of an element counts from -inf,
+ * which has 0: ranks grow with the values, +inf has POOL_INFINITY, and every NaN, of either sign, has more.
+ * A NaN reads as +inf, so that the smaller of a rank and POOL_INFINITY is the result's.
+ */
+#define POOL_LOWEST   0x83ff /* -inf in an order of signed 16-bit numbers, in which -0 is before 0 */
+#define POOL_INFINITY (uint16_t)(0x7c00 - POOL_LOWEST)
+#define POOL_ZERO     (uint16_t)(0 - POOL_LOWEST)
+#define POOL_OUTPUTS  1024u /* columns of a strip, a multiple of LANES */
+#define POOL_LINE     (2 * POOL_OUTPUTS + 2 + 2 * HALVES)
+
+typedef int16_t pool_signed __attribute__((vector_size(2 * HALVES)));
+typedef uint32_t pool_pairs __attribute__((vector_size(2 * HALVES)));
+typedef uint16_t pool_results __attribute__((vector_size(2 * LANES)));
+
+/*
+ * A strip of outputs, and the columns under it: the largest ranks of a window's rows, between those of padding.
+ * A line is made before the one that is read, because these loads do not match the stores of a line, which
+ * are to be completed then.
+ */
+struct pool {
+    const struct eng_window *window;
+    unsigned side;
+    uint32_t x0, outputs;
+    uint32_t before, n; /* columns of padding, then of the input */
+    const uint8_t *in;
+    halves floor; /* of the results' ranks: that of 0 is a ReLU */
+    halves outside;
+    halves last;               /* which columns of the input's last vector there are */
+    pool_results outputs_left; /* and which of the outputs' */
+    _Alignas(64) uint16_t line[2][POOL_LINE];
+};
+
+/* The bits of a number below zero are inverted, but for the sign. */
+INLINE halves pool_order(halves x)
+{
+    return x ^ ((halves)((pool_signed)x >> 15) & 0x7fff);
+}
+
+INLINE halves pool_rank(halves x)
+{
+    return pool_order(x) - POOL_LOWEST;
+}
+
+INLINE halves pool_load(const uint8_t *from, uint32_t n)
+{
+    halves x;
+
+    if (n < HALVES)
+        return pool_rank(halves_load_part(from, n));
+    __builtin_memcpy(&x, from, sizeof(x));
+    return pool_rank(x);
+}
+
+/* Up to `side` rows of the input, HALVES columns. */
+INLINE halves pool_rows(const uint8_t *from, size_t row, unsigned rows, uint32_t n, halves most)
+{
+    most = halves_larger(most, pool_load(from, n));
+    if (rows > 1)
+        most = halves_larger(most, pool_load(from + row, n));
+    if (rows > 2)
+        most = halves_larger(most, pool_load(from + 2 * row, n));
+    return most;
+}
+
+/* The line of output row y: of the window's rows those that are inside, and padding where one is not. */
+INLINE void pool_down(struct pool *p, uint32_t y)
+{
+    const struct eng_window *w = p->window;
+    int64_t top = (int64_t)y * 2 - w->py, end = top + p->side;
+    int64_t first = top < 0 ? 0 : top, stop = end < w->hin ? end : w->hin;
+    unsigned rows = stop > first ? (unsigned)(stop - first) : 0;
+    const uint8_t *from = p->in + (rows ? (size_t)first * w->in_row : 0);
+    const halves begin = rows < p->side ? p->outside : halves_set(0);
+    uint16_t *to = p->line[y % 2] + p->before;
+    uint32_t i = 0;
+
+    for (; rows == 3 && i + HALVES <= p->n; i += HALVES) {
+        halves most = pool_rows(from + 2 * i, w->in_row, 3, HALVES, begin);
+
+        __builtin_memcpy(to + i, &most, sizeof(most));
+    }
+    for (; rows && i < p->n; i += HALVES) {
+        uint32_t left = p->n - i;
+        halves most = pool_rows(from + 2 * i, w->in_row, rows, left < HALVES ? left : HALVES, begin);
+
+        if (left < HALVES)
+            most = halves_choose(p->last, most, p->outside);
+        __builtin_memcpy(to + i, &most, sizeof(most));
+    }
+    for (; !rows && i < p->n; i++)
+        to[i] = p->outside[0];
+}
+
+/* The results of LANES windows, whose first columns are at even places of the line. */
+INLINE pool_results pool_across(const struct pool *p, const uint16_t *line)
+{
+    halves v, next;
+
+    __builtin_memcpy(&v, line, sizeof(v));
+    v = halves_larger(v, (halves)((pool_pairs)v >> 16));
+    if (p->side == 3) {
+        __builtin_memcpy(&next, line + 2, sizeof(next));
+        v = halves_larger(v, next);
+    }
+    v = halves_smaller(halves_larger(v, p->floor), halves_set(POOL_INFINITY));
+    v = pool_order(v + POOL_LOWEST);
+    v &= (halves)(v != 0x8000); /* of -0: 0 */
+    return __builtin_convertvector((pool_pairs)v, pool_results);
+}
+
+/* Less than LANES of them. */
+INLINE void pool_store_part(uint8_t *to, pool_results v, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        uint16_t half = v[i];
+
+        __builtin_memcpy(to + 2 * i, &half, sizeof(half));
+    }
+}
+
+INLINE void pool_put(const struct pool *p, const uint16_t *line, uint8_t *out)
+{
+    const struct eng_window *w = p->window;
+    pool_results results;
+    uint32_t x = 0;
+
+    for (; x + LANES <= p->outputs; x += LANES) {
+        results = pool_across(p, line + 2 * x);
+        __builtin_memcpy(out + 2 * x, &results, sizeof(results));
+    }
+    if (x < p->outputs) {
+        results = pool_across(p, line + 2 * x);
+        if (p->x0 + x + LANES <= w->tail) {
+            results &= p->outputs_left;
+            __builtin_memcpy(out + 2 * x, &results, sizeof(results));
+            x += LANES;
+        } else {
+            pool_store_part(out + 2 * x, results, p->outputs - x);
+            x = p->outputs;
+        }
+    }
+    if (p->x0 + x < w->tail && p->x0 + p->outputs == w->wout)
+        zero_tail(out + 2 * (size_t)x, 2 * (size_t)(w->tail - p->x0 - x));
+}
+
+/* The padding on either side of a line, which no row changes. */
+INLINE void pool_pad(struct pool *p)
+{
+    uint32_t end = 2 * p->outputs + 2 + HALVES;
+    uint16_t bits[HALVES];
+
+    for (unsigned i = 0; i < HALVES; i++)
+        bits[i] = i < p->n % HALVES ? 0xffff : 0;
+    __builtin_memcpy(&p->last, bits, sizeof(p->last));
+    for (unsigned i = 0; i < LANES; i++)
+        bits[i] = i < p->outputs % LANES ? 0xffff : 0;
+    __builtin_memcpy(&p->outputs_left, bits, sizeof(p->outputs_left));
+    for (unsigned k = 0; k < 2; k++) {
+        for (uint32_t i = 0; i < p->before; i++)
+            p->line[k][i] = p->outside[0];
+        for (uint32_t i = p->before + p->n; i < end; i++)
+            p->line[k][i] = p->outside[0];
+    }
+}
+
+INLINE void pool_strip(struct pool *p, uint8_t *out)
+{
+    const struct eng_window *w = p->window;
+
+    pool_pad(p);
+    pool_down(p, 0);
+    for (uint32_t y = 0; y < w->hout; y++, out += w->out_row) {
+        if (y + 1 < w->hout)
+            pool_down(p, y + 1);
+        pool_put(p, p->line[y % 2], out);
+    }
+}
+
+INLINE void pool_of(const struct eng_window *w, unsigned side)
+{
+    struct pool p = {
+        .window = w,
+        .side = side,
+        .floor = halves_set(w->finish.relu ? POOL_ZERO : 0),
+        .outside = halves_set(w->lowest ? 0 : POOL_ZERO),
+    };
+
+    for (uint32_t c = 0; c < w->channels; c++) {
+        for (p.x0 = 0; p.x0 < w->wout; p.x0 += POOL_OUTPUTS) {
+            int64_t column = (int64_t)p.x0 * 2 - w->px, end;
+
+            p.outputs = w->wout - p.x0 < POOL_OUTPUTS ? w->wout - p.x0 : POOL_OUTPUTS;
+            end = column + 2 * (int64_t)p.outputs + 1;
+            end = end < w->win ? end : w->win;
+            p.before = column < 0 ? (uint32_t)-column : 0;
+            p.n = end > column + p.before ? (uint32_t)(end - column - p.before) : 0;
+            p.in = w->in + c * w->in_channel + 2 * (p.n ? (size_t)(column + p.before) : 0);
+            pool_strip(&p, w->out + c * w->out_channel + 2 * (size_t)p.x0);
+        }
+    }
+}
+
+TARGET static void pool(const struct eng_window *w)
+{
+    if (w->side == 3)
+        pool_of(w, 3);
+    else
+        pool_of(w, 2);
+}

@@ -258,11 +258,6 @@ struct copy_rules {
     halves zero;    /* these bits become +0 */
 };
 
-INLINE halves halves_set(uint16_t bits)
-{
-    return (halves){0} + bits;
-}
-
 INLINE halves halves_choose(halves choice, halves yes, halves no)
 {
     return (choice & yes) | (~choice & no);

@@ -238,6 +238,11 @@ INLINE bool vec_all_finite(vec v)
     return _mm512_fpclass_ps_mask(v, 0x99) == 0;
 }
 
+INLINE bool vec_both_finite(vec a, vec b)
+{
+    return _kortestz_mask16_u8(_mm512_fpclass_ps_mask(a, 0x99), _mm512_fpclass_ps_mask(b, 0x99));
+}
+
 INLINE bool vec_all_between(vec v, vec low, vec high)
 {
     return _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(low, v, _CMP_LT_OQ), v, high, _CMP_LT_OQ) == 0xffff;
@@ -412,6 +417,38 @@ INLINE halves halves_load_part(const uint8_t *from, size_t n)
 INLINE void halves_store_part(uint8_t *to, halves v, size_t n)
 {
     _mm512_mask_storeu_epi16(to, (__mmask32)((1u << n) - 1), (__m512i)v);
+}
+
+/* The first n from memory, the others from `rest`. */
+INLINE halves halves_load_first(const uint8_t *from, size_t n, halves rest)
+{
+    return (halves)_mm512_mask_loadu_epi16((__m512i)rest, (__mmask32)((1ull << n) - 1), from);
+}
+
+/* Lane by lane, as signed numbers or as unsigned ones. */
+INLINE halves halves_signed_max(halves a, halves b)
+{
+    return (halves)_mm512_max_epi16((__m512i)a, (__m512i)b);
+}
+
+INLINE halves halves_max(halves a, halves b)
+{
+    return (halves)_mm512_max_epu16((__m512i)a, (__m512i)b);
+}
+
+INLINE halves halves_min(halves a, halves b)
+{
+    return (halves)_mm512_min_epu16((__m512i)a, (__m512i)b);
+}
+
+/* The least of all lanes, unsigned. */
+INLINE uint16_t halves_least(halves v)
+{
+    __m256i y =
+        _mm256_min_epu16(_mm512_castsi512_si256((__m512i)v), _mm512_extracti64x4_epi64((__m512i)v, 1));
+    __m128i x = _mm_min_epu16(_mm256_castsi256_si128(y), _mm256_extracti128_si256(y, 1));
+
+    return (uint16_t)_mm_cvtsi128_si32(_mm_minpos_epu16(x));
 }
 
 /* The first n of a vector, and zeros. */

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Part of kernels_body.h, with its conditions: rows of fp16 values as they lie. */
 
+INLINE halves halves_set(uint16_t bits)
+{
+    return (halves){0} + bits;
+}
+
 /* A small even number of zero bytes, in stores that may overlap. */
 INLINE void zero_tail(uint8_t *to, size_t bytes)
 {

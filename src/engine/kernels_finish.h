@@ -259,11 +259,6 @@ struct copy_rules {
     bool usual;     /* all of them are as halves_usual has it: no other is looked at */
 };
 
-INLINE halves halves_set(uint16_t bits)
-{
-    return (halves){0} + bits;
-}
-
 INLINE halves halves_choose(halves choice, halves yes, halves no)
 {
     return (choice & yes) | (~choice & no);

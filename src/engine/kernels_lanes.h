@@ -98,6 +98,51 @@ INLINE vec vec_sign_of(vec y, vec sign)
     return (vec)((bits)y ^ ((bits)sign & 0x80000000u));
 }
 
+/* The first n from memory, the others from `rest`. */
+INLINE halves halves_load_first(const uint8_t *from, size_t n, halves rest)
+{
+    __builtin_memcpy(&rest, from, 2 * n);
+    return rest;
+}
+
+/* Lane by lane, as signed numbers or as unsigned ones. */
+INLINE halves halves_signed_max(halves a, halves b)
+{
+    typedef int16_t numbers __attribute__((vector_size(2 * HALVES)));
+    halves choice = (halves)((numbers)a > (numbers)b);
+
+    return (choice & a) | (~choice & b);
+}
+
+INLINE halves halves_max(halves a, halves b)
+{
+    halves choice = (halves)(a > b);
+
+    return (choice & a) | (~choice & b);
+}
+
+INLINE halves halves_min(halves a, halves b)
+{
+    halves choice = (halves)(a < b);
+
+    return (choice & a) | (~choice & b);
+}
+
+/* The least of all lanes, unsigned. */
+INLINE uint16_t halves_least(halves v)
+{
+    uint16_t least = v[0];
+
+    for (unsigned i = 1; i < HALVES; i++)
+        least = v[i] < least ? v[i] : least;
+    return least;
+}
+
+INLINE bool vec_both_finite(vec a, vec b)
+{
+    return vec_all_finite(a) && vec_all_finite(b);
+}
+
 /* The first n of a vector, and zeros. */
 INLINE halves halves_first(halves v, size_t n)
 {

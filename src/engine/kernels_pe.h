@@ -5,9 +5,11 @@
 struct pe_form {
     enum pr_pe_op op;
     bool two, compare;
-    bool usual; /* the rules of m1, without ReLU and slices in the loads */
-    bool plain; /* ... and all factors 1 and no addend: no NaN can come out */
-    bool raw;   /* a value first comes from loads without rules: */
+    bool usual;  /* the rules of m1, without ReLU and slices in the loads */
+    bool plain;  /* ... and all factors 1 and no addend: no NaN can come out */
+    bool scaled; /* as plain, but for `scale` */
+    bool ones;   /* the sources after the first have one element for a row */
+    bool raw;    /* a value first comes from loads without rules: */
 };
 
 /*
@@ -40,7 +42,8 @@ INLINE vec pe_compare(vec v, const struct eng_pe_constants *k)
  */
 INLINE vec pe_combine(vec a, vec b, vec c, struct pe_form form, const struct eng_pe_constants *k)
 {
-    vec v = form.plain ? a : vec_mul(vec_set(k->pre), a), sign = vec_set(k->sign2);
+    bool unchanged = form.plain || form.scaled;
+    vec v = unchanged ? a : vec_mul(vec_set(k->pre), a), sign = vec_set(k->sign2);
 
     if (form.two) {
         switch (form.op) {
@@ -54,7 +57,7 @@ INLINE vec pe_combine(vec a, vec b, vec c, struct pe_form form, const struct eng
     }
     if (form.op == PR_PE_SQUARE_OF_SUM)
         v = vec_mul(v, v);
-    if (!form.plain)
+    if (!unchanged)
         v = vec_and(v, k->abs ? 0x7fffffffu : 0xffffffffu);
     return form.compare ? pe_compare(v, k) : v;
 }
@@ -74,7 +77,7 @@ INLINE struct eng_pe_constants pe_constants_of(const struct eng_pe_constants *co
     }
     k.store &= ~(unsigned)(ENG_RULE_NO_DENORMALS | ENG_RULE_CEILING);
     if (form.usual)
-        k.store = ENG_RULE_NO_MINUS_ZERO | (form.plain ? 0 : ENG_RULE_NAN_IS_ZERO);
+        k.store = ENG_RULE_NO_MINUS_ZERO | (form.plain || form.scaled ? 0 : ENG_RULE_NAN_IS_ZERO);
     return k;
 }
 
@@ -93,9 +96,14 @@ INLINE bool pe_is_usual(const struct eng_pe_constants *k)
            k->store == (ENG_RULE_NAN_IS_ZERO | ENG_RULE_NO_MINUS_ZERO);
 }
 
+INLINE bool pe_is_scaled(const struct eng_pe_constants *k)
+{
+    return k->pre == 1 && k->final == 1 && k->bias == 0 && !k->abs;
+}
+
 INLINE bool pe_is_plain(const struct eng_pe_constants *k)
 {
-    return k->pre == 1 && k->scale == 1 && k->final == 1 && k->bias == 0 && !k->abs;
+    return k->scale == 1 && pe_is_scaled(k);
 }
 
 /* The sources of the planar engine at one vector of a row. */
@@ -129,10 +137,12 @@ INLINE vec pe_value(const struct pe_sources *s, size_t at, size_t n, struct pe_f
 INLINE vec pe_finish(vec v, struct pe_form form, const struct eng_pe_constants *k)
 {
     if (!form.plain)
-        v = vec_add(vec_mul(vec_set(k->scale), v), vec_set(k->bias));
+        v = vec_mul(vec_set(k->scale), v);
+    if (!form.plain && !form.scaled)
+        v = vec_add(v, vec_set(k->bias));
     if (k->relu)
         v = vec_relu(v);
-    return form.plain ? v : vec_mul(vec_set(k->final), v);
+    return form.plain || form.scaled ? v : vec_mul(vec_set(k->final), v);
 }
 
 INLINE unsigned pe_lines(struct pe_form form)
@@ -141,10 +151,10 @@ INLINE unsigned pe_lines(struct pe_form form)
 }
 
 INLINE void pe_source(struct pe_sources *s, const struct eng_band_source *in, size_t row, unsigned i,
-                      const struct eng_load *load)
+                      bool ones, const struct eng_load *load)
 {
     s->at[i] = in->at + row * in->row;
-    s->one[i] = in->one;
+    s->one[i] = ones || in->one;
     s->all[i] = vec_set(0);
     if (s->one[i])
         s->all[i] = vec_from_fp16_one(s->at[i], load);
@@ -154,11 +164,11 @@ INLINE void pe_source(struct pe_sources *s, const struct eng_band_source *in, si
 INLINE void pe_row(struct pe_sources *s, const struct eng_band *band, size_t row, struct pe_form form,
                    const struct eng_pe_constants *k)
 {
-    pe_source(s, &band->in[0], row, 0, &k->load[0]);
+    pe_source(s, &band->in[0], row, 0, false, &k->load[0]);
     if (pe_lines(form) > 1)
-        pe_source(s, &band->in[1], row, 1, &k->load[1]);
+        pe_source(s, &band->in[1], row, 1, form.ones, &k->load[1]);
     if (pe_lines(form) > 2)
-        pe_source(s, &band->in[2], row, 2, &k->load[1]);
+        pe_source(s, &band->in[2], row, 2, form.ones, &k->load[1]);
 }
 
 /* The elements before the finish; `raw` has the constants without rules for loads. */
@@ -187,6 +197,52 @@ INLINE void pe_band_of(const struct eng_band *given, struct pe_form form,
         pe_row(&s, &band, row, form, &k);
         for (; i + LANES <= band.n; i += LANES)
             vec_to_fp16(y + 2 * i, pe_finish(pe_combined(&s, i, LANES, form, &k, &raw), form, &k), k.store);
+        if (i < band.n)
+            store_last(y + 2 * i, pe_finish(pe_combined(&s, i, band.n - i, form, &k, &raw), form, &k),
+                       band.n - i, band.tail, k.store);
+        else
+            zero_tail(y + 2 * i, band.tail);
+    }
+}
+
+/* A source with one element was loaded by its rules, so that it is finite. */
+INLINE size_t pe_pairs(uint8_t *y, const struct pe_sources *s, size_t n, struct pe_form form,
+                       const struct eng_pe_constants *k, const struct eng_pe_constants *raw)
+{
+    size_t i = 0;
+
+    for (; i + 2 * LANES <= n; i += 2 * LANES) {
+        vec a = pe_value(s, i, LANES, form, raw), b = pe_value(s, i + LANES, LANES, form, raw);
+
+        if (__builtin_expect(!vec_both_finite(a, b), 0)) {
+            a = pe_value(s, i, LANES, form, k);
+            b = pe_value(s, i + LANES, LANES, form, k);
+        }
+        vec_to_fp16_number(y + 2 * i, pe_finish(a, form, k), k->store);
+        vec_to_fp16_number(y + 2 * (i + LANES), pe_finish(b, form, k), k->store);
+    }
+    return i;
+}
+
+/* Two vectors at a time, for forms that are plain or scaled: every result is a number. */
+INLINE void pe_pairs_of(const struct eng_band *given, struct pe_form form,
+                        const struct eng_pe_constants *constants)
+{
+    const struct eng_pe_constants k = pe_constants_of(constants, form), raw = pe_without_rules(&k);
+    const struct eng_band band = *given;
+    struct pe_sources s = {.one = {false}};
+
+    for (size_t row = 0; row < band.rows; row++) {
+        uint8_t *y = band.out + row * band.out_row;
+        size_t i;
+
+        pe_row(&s, &band, row, form, &k);
+        s.one[0] = false;
+        i = pe_pairs(y, &s, band.n, form, &k, &raw);
+        if (i + LANES <= band.n) {
+            vec_to_fp16(y + 2 * i, pe_finish(pe_combined(&s, i, LANES, form, &k, &raw), form, &k), k.store);
+            i += LANES;
+        }
         if (i < band.n)
             store_last(y + 2 * i, pe_finish(pe_combined(&s, i, band.n - i, form, &k, &raw), form, &k),
                        band.n - i, band.tail, k.store);
@@ -230,6 +286,38 @@ INLINE void pe_band_usual(const struct eng_band *band, enum pr_pe_op op, bool tw
         pe_band_of(band, form, k);
 }
 
+/* The bands of norms and softmax, and sums and products of tensors: false for others. */
+INLINE bool pe_band_common(const struct eng_band *band, const struct eng_pe_constants *k)
+{
+    struct pe_form form = {.op = PR_PE_ADD, .two = true, .usual = true, .raw = true};
+    bool ones = band->in[1].one, plain = pe_is_plain(k);
+
+    if (!pe_is_scaled(k) || !k->two || band->n < 2 * LANES || band->in[0].one)
+        return false;
+    if (k->op == PR_PE_ADD && plain && !ones) {
+        form.plain = true;
+        pe_pairs_of(band, form, k);
+    } else if (k->op == PR_PE_ADD && ones) {
+        form.scaled = form.ones = true;
+        pe_pairs_of(band, form, k);
+    } else if (k->op == PR_PE_MUL && plain && ones) {
+        form.op = PR_PE_MUL;
+        form.plain = form.ones = true;
+        pe_pairs_of(band, form, k);
+    } else if (k->op == PR_PE_MUL && plain) {
+        form.op = PR_PE_MUL;
+        form.plain = true;
+        pe_pairs_of(band, form, k);
+    } else if (k->op == PR_PE_AFFINE && plain && ones && band->in[2].one) {
+        form.op = PR_PE_AFFINE;
+        form.plain = form.ones = true;
+        pe_pairs_of(band, form, k);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 INLINE void pe_band_two(const struct eng_band *band, bool plain, const struct eng_pe_constants *k)
 {
     switch (k->op) {
@@ -248,6 +336,8 @@ TARGET static void pe_band(const struct eng_band *band, const struct eng_pe_cons
         pe_column_of(band, pe_form_of(k), k);
     else if (!pe_is_usual(k))
         pe_band_of(band, pe_form_of(k), k);
+    else if (pe_band_common(band, k))
+        return;
     else if (k->two && pe_is_plain(k))
         pe_band_two(band, true, k);
     else if (k->two)

@@ -83,6 +83,46 @@ INLINE float reduce_tree(const vec sum[PARTS], enum pr_pe_reduce reduce)
     return lanes[0];
 }
 
+#if LANES == ENG_LANES
+/* Four trees at once: lane 4 * i becomes that of the i-th. */
+INLINE vec reduce_four(vec s[4][PARTS], enum pr_pe_reduce reduce)
+{
+#define HALVES_OF(a, b, n)                                                                            \
+    __builtin_shufflevector(a, b, n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6, n + 7, n + 16, n + 17, \
+                            n + 18, n + 19, n + 20, n + 21, n + 22, n + 23)
+#define QUARTERS_OF(a, b, n)                                                                            \
+    __builtin_shufflevector(a, b, n, n + 1, n + 2, n + 3, n + 8, n + 9, n + 10, n + 11, n + 16, n + 17, \
+                            n + 18, n + 19, n + 24, n + 25, n + 26, n + 27)
+    vec a = reduce_step(HALVES_OF(s[0][0], s[1][0], 0), HALVES_OF(s[0][0], s[1][0], 8), reduce);
+    vec b = reduce_step(HALVES_OF(s[2][0], s[3][0], 0), HALVES_OF(s[2][0], s[3][0], 8), reduce);
+    vec c = reduce_step(QUARTERS_OF(a, b, 0), QUARTERS_OF(a, b, 4), reduce);
+    vec d = reduce_step(
+        c, __builtin_shufflevector(c, c, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13), reduce);
+
+    return reduce_step(d, __builtin_shufflevector(d, d, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14),
+                       reduce);
+#undef HALVES_OF
+#undef QUARTERS_OF
+}
+#endif
+
+INLINE void reduce_trees(vec sum[CHAINS][PARTS], unsigned chains, float *y, enum pr_pe_reduce reduce)
+{
+#if LANES == ENG_LANES
+    if (chains == 4) {
+        vec v = reduce_four(sum, reduce);
+
+        UNROLL
+        for (unsigned q = 0; q < 4; q++)
+            y[q] = v[4 * q];
+        return;
+    }
+#endif
+    UNROLL
+    for (unsigned q = 0; q < chains; q++)
+        y[q] = reduce_tree(sum[q], reduce);
+}
+
 /* `chains` planes from channel c on; a constant where this is inlined. */
 INLINE void planes_of(const struct eng_planes *p, uint32_t c, unsigned chains, float *y, struct pe_form form,
                       enum pr_pe_reduce reduce, const struct eng_pe_constants *k)
@@ -96,7 +136,7 @@ INLINE void planes_of(const struct eng_planes *p, uint32_t c, unsigned chains, f
         for (unsigned part = 0; part < PARTS; part++)
             sum[q][part] = reduce_nothing(reduce);
         s[q] = (struct pe_sources){.one = {false}};
-        if (form.two && p->column[1] == 0) {
+        if (form.two && (form.ones || p->column[1] == 0)) {
             s[q].one[1] = true;
             s[q].all[1] = vec_from_fp16_one(p->at[1] + (c + q) * p->channel[1], &k->load[1]);
         }
@@ -126,9 +166,7 @@ INLINE void planes_of(const struct eng_planes *p, uint32_t c, unsigned chains, f
             reduce_row(sum[q], &s[q], n - i, form, reduce, k);
         }
     }
-    UNROLL
-    for (unsigned q = 0; q < chains; q++)
-        y[q] = reduce_tree(sum[q], reduce);
+    reduce_trees(sum, chains, y, reduce);
 }
 
 /* As pe_combined: sums of numbers alone are finite. */
@@ -173,6 +211,59 @@ INLINE void pe_planes_of(const struct eng_planes *planes, float *y, struct pe_fo
     for (; c < p.channels; c++)
         planes_from(&p, c, 1, y + c, form, reduce, &k);
     reduce_end(y, p.channels, &k);
+}
+
+/* Of bits as signed numbers and as unsigned ones. */
+struct largest {
+    halves top, least, most;
+};
+
+INLINE void largest_row(struct largest *l, const uint8_t *from, size_t n)
+{
+    uint16_t first;
+    halves v;
+
+    __builtin_memcpy(&first, from, sizeof(first));
+    for (size_t i = 0; i < n; i += HALVES) {
+        if (i + HALVES <= n)
+            __builtin_memcpy(&v, from + 2 * i, sizeof(v));
+        else
+            v = halves_load_first(from + 2 * i, n - i, halves_set(first));
+        l->top = halves_signed_max(l->top, v);
+        l->least = halves_min(l->least, v);
+        l->most = halves_max(l->most, v);
+    }
+}
+
+/*
+ * The largest element of a plane with packed columns, as fp16 bits. As signed numbers, the bits of positive
+ * elements are in order and above all others; as unsigned ones, those of negative elements are in falling
+ * order. A NaN counts as the positive infinity, so that one is enough. Which zero is taken does not matter,
+ * where -0 is not stored.
+ */
+INLINE uint16_t largest_half(const struct eng_planes *p, const uint8_t *plane)
+{
+    struct largest l = {.top = halves_set(0x8000), .least = halves_set(0xffff), .most = halves_set(0)};
+    uint16_t positive;
+
+    for (uint32_t d = 0; d < p->depths; d++)
+        for (uint32_t h = 0; h < p->rows; h++)
+            largest_row(&l, plane + h * p->row[0] + d * p->depth[0], p->columns);
+    if (!halves_within(l.most, 0x7fff, 0xfc00))
+        return 0x7e00;
+    positive = halves_least(l.top ^ 0x7fff) ^ 0x7fff;
+    return positive < 0x8000 ? positive : halves_least(l.least);
+}
+
+INLINE void pe_largest(const struct eng_planes *planes, float *y, const struct eng_pe_constants *constants)
+{
+    const struct eng_planes p = *planes;
+    uint16_t bits[ENG_PLANES_MAX] = {0};
+
+    for (uint32_t c = 0; c < p.channels; c++)
+        bits[c] = largest_half(&p, p.at[0] + c * p.channel[0]);
+    to_float((const uint8_t *)bits, y, p.channels, &constants->load[0]);
+    reduce_end(y, p.channels, constants);
 }
 
 /*
@@ -223,22 +314,38 @@ INLINE bool reduces(const struct eng_pe_constants *k, bool two, enum pr_pe_op op
     return k->two == two && k->op == op && k->reduce == reduce && k->pre == 1 && !k->abs && pe_is_usual(k);
 }
 
+/* (b - a)^2 is (a - b)^2, bit for bit. */
+INLINE struct eng_pe_constants turned_square(const struct eng_pe_constants *given)
+{
+    struct eng_pe_constants k = *given;
+
+    if (k.op == PR_PE_SQUARE_OF_SUM && k.two && k.pre == -1) {
+        k.pre = 1;
+        k.sign2 = -k.sign2;
+    }
+    return k;
+}
+
 /* The loops that norms, means and softmax are made of, and one for all others. */
-TARGET static void pe_planes(const struct eng_planes *planes, float *y, const struct eng_pe_constants *k)
+TARGET static void pe_planes(const struct eng_planes *planes, float *y, const struct eng_pe_constants *given)
 {
     const struct pe_form sum = {.op = PR_PE_ADD, .usual = true, .plain = true, .raw = true};
-    const struct pe_form square = {
+    struct pe_form square = {
         .op = PR_PE_SQUARE_OF_SUM, .two = true, .usual = true, .plain = true, .raw = true};
-    const struct pe_form largest = {.op = PR_PE_ADD, .usual = true, .plain = true};
+    const struct eng_pe_constants turned = turned_square(given), *k = &turned;
 
-    if (reduces(k, false, PR_PE_ADD, PR_PE_REDUCE_SUM))
+    if (reduces(k, false, PR_PE_ADD, PR_PE_REDUCE_SUM)) {
         pe_planes_of(planes, y, sum, PR_PE_REDUCE_SUM, k);
-    else if (reduces(k, false, PR_PE_ADD, PR_PE_REDUCE_MAX))
-        pe_planes_of(planes, y, largest, PR_PE_REDUCE_MAX, k);
-    else if (reduces(k, true, PR_PE_SQUARE_OF_SUM, PR_PE_REDUCE_SUM))
+    } else if (reduces(k, false, PR_PE_ADD, PR_PE_REDUCE_MAX)) {
+        pe_largest(planes, y, k);
+    } else if (reduces(k, true, PR_PE_SQUARE_OF_SUM, PR_PE_REDUCE_SUM) && planes->column[1] == 0) {
+        square.ones = true;
         pe_planes_of(planes, y, square, PR_PE_REDUCE_SUM, k);
-    else
+    } else if (reduces(k, true, PR_PE_SQUARE_OF_SUM, PR_PE_REDUCE_SUM)) {
+        pe_planes_of(planes, y, square, PR_PE_REDUCE_SUM, k);
+    } else {
         pe_planes_of(planes, y, pe_form_of(k), k->reduce, k);
+    }
 }
 
 TARGET static void pe_across(const struct eng_planes *planes, float *y, const struct eng_pe_constants *k)

@@ -434,7 +434,7 @@ INLINE __m128i fp16_of_vec(vec v, unsigned rules)
     }
     if (rules & ENG_RULE_NAN_IS_ZERO)
         half = _mm_andnot_si128(nan, half);
-    else
+    else if (!(rules & ENG_STORE_NUMBER))
         half = _mm_blendv_epi8(half, _mm_set1_epi16(0x7e00), nan);
     if (rules & ENG_RULE_NO_MINUS_ZERO)
         half = _mm_andnot_si128(_mm_cmpeq_epi16(magnitude, _mm_setzero_si128()), half);

@@ -520,8 +520,11 @@ INLINE __m256i fp16_of_vec(vec v, unsigned rules)
 
     if ((rules & SUM_RULES) == SUM_RULES)
         return fp16_of_sum(v);
-    half = _mm512_maskz_cvtps_ph(number, v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-    if (!(rules & ENG_RULE_NAN_IS_ZERO))
+    if (rules & ENG_STORE_NUMBER)
+        half = _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    else
+        half = _mm512_maskz_cvtps_ph(number, v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    if (!(rules & (ENG_RULE_NAN_IS_ZERO | ENG_STORE_NUMBER)))
         half = _mm256_mask_mov_epi16(_mm256_set1_epi16(0x7e00), number, half);
     if (rules & ENG_RULE_NO_MINUS_ZERO && !(rules & ENG_RULE_NO_DENORMALS))
         half = _mm256_maskz_mov_epi16(_mm256_test_epi16_mask(half, _mm256_set1_epi16(0x7fff)), half);

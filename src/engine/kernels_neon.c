@@ -398,7 +398,7 @@ INLINE void vec_to_fp16(uint8_t *to, vec v, unsigned rules)
                         vorr_u16(veor_u16(half, magnitude), infinity), half);
     if (rules & ENG_RULE_NAN_IS_ZERO)
         half = vbic_u16(half, nan);
-    else
+    else if (!(rules & ENG_STORE_NUMBER))
         half = vbsl_u16(nan, vdup_n_u16(0x7e00), half);
     if (rules & ENG_RULE_NO_MINUS_ZERO)
         half = vand_u16(half, vtst_u16(half, vdup_n_u16(0x7fff)));

@@ -8,6 +8,7 @@ struct pe_form {
     bool usual; /* the rules of m1, without ReLU and slices in the loads */
     bool plain; /* ... and all factors 1 and no addend: no NaN can come out */
     bool raw;   /* a value first comes from loads without rules: */
+    bool rows;  /* no source has one value for a whole row */
 };
 
 /*
@@ -18,6 +19,15 @@ struct pe_form {
 INLINE bool pe_shows_infinities(enum pr_pe_op op, bool two)
 {
     return !(two && (op == PR_PE_MAX || op == PR_PE_MIN));
+}
+
+/*
+ * A sum of two fp16 values is a multiple of 2^-24, and so is the larger one: fp16 has all of these near 0, and
+ * none becomes -0 by rounding. Then -0 + 0 decides the sign before the conversion.
+ */
+INLINE bool pe_is_exact_near_zero(struct pe_form form)
+{
+    return form.usual && form.plain && (form.op == PR_PE_ADD || form.op == PR_PE_MAX || form.op == PR_PE_MIN);
 }
 
 /* An indeterminate form would be stored as 0, so it compares as 0 too. */
@@ -74,7 +84,9 @@ INLINE struct eng_pe_constants pe_constants_of(const struct eng_pe_constants *co
     }
     k.store &= ~(unsigned)(ENG_RULE_NO_DENORMALS | ENG_RULE_CEILING);
     if (form.usual)
-        k.store = ENG_RULE_NO_MINUS_ZERO | (form.plain ? 0 : ENG_RULE_NAN_IS_ZERO);
+        k.store = ENG_RULE_NO_MINUS_ZERO | (form.plain ? ENG_STORE_NUMBER : ENG_RULE_NAN_IS_ZERO);
+    if (pe_is_exact_near_zero(form))
+        k.store = ENG_STORE_NUMBER;
     return k;
 }
 
@@ -105,9 +117,10 @@ struct pe_sources {
     vec all[ENG_PE_LINES]; /* of those that have one element */
 };
 
-INLINE vec pe_load(const struct pe_sources *s, unsigned i, size_t at, size_t n, const struct eng_load *load)
+INLINE vec pe_load(const struct pe_sources *s, unsigned i, size_t at, size_t n, struct pe_form form,
+                   const struct eng_load *load)
 {
-    if (s->one[i])
+    if (!form.rows && s->one[i])
         return s->all[i];
     return n == LANES ? vec_from_fp16(s->at[i] + 2 * at, load)
                       : vec_from_fp16_part(s->at[i] + 2 * at, n, load);
@@ -117,12 +130,12 @@ INLINE vec pe_load(const struct pe_sources *s, unsigned i, size_t at, size_t n, 
 INLINE vec pe_value(const struct pe_sources *s, size_t at, size_t n, struct pe_form form,
                     const struct eng_pe_constants *k)
 {
-    vec a = pe_load(s, 0, at, n, &k->load[0]), b = vec_set(0), c = b;
+    vec a = pe_load(s, 0, at, n, form, &k->load[0]), b = vec_set(0), c = b;
 
     if (form.two)
-        b = pe_load(s, 1, at, n, &k->load[1]);
+        b = pe_load(s, 1, at, n, form, &k->load[1]);
     if (form.op == PR_PE_AFFINE)
-        c = pe_load(s, 2, at, n, &k->load[1]);
+        c = pe_load(s, 2, at, n, form, &k->load[1]);
     return pe_combine(a, b, c, form, k);
 }
 
@@ -132,6 +145,8 @@ INLINE vec pe_finish(vec v, struct pe_form form, const struct eng_pe_constants *
         v = vec_add(vec_mul(vec_set(k->scale), v), vec_set(k->bias));
     if (k->relu)
         v = vec_relu(v);
+    if (pe_is_exact_near_zero(form))
+        v = vec_add(v, vec_set(0));
     return form.plain ? v : vec_mul(vec_set(k->final), v);
 }
 
@@ -141,9 +156,11 @@ INLINE unsigned pe_lines(struct pe_form form)
 }
 
 INLINE void pe_source(struct pe_sources *s, const struct eng_band_source *in, size_t row, unsigned i,
-                      const struct eng_load *load)
+                      struct pe_form form, const struct eng_load *load)
 {
     s->at[i] = in->at + row * in->row;
+    if (form.rows)
+        return;
     s->one[i] = in->one;
     s->all[i] = vec_set(0);
     if (s->one[i])
@@ -154,11 +171,11 @@ INLINE void pe_source(struct pe_sources *s, const struct eng_band_source *in, si
 INLINE void pe_row(struct pe_sources *s, const struct eng_band *band, size_t row, struct pe_form form,
                    const struct eng_pe_constants *k)
 {
-    pe_source(s, &band->in[0], row, 0, &k->load[0]);
+    pe_source(s, &band->in[0], row, 0, form, &k->load[0]);
     if (pe_lines(form) > 1)
-        pe_source(s, &band->in[1], row, 1, &k->load[1]);
+        pe_source(s, &band->in[1], row, 1, form, &k->load[1]);
     if (pe_lines(form) > 2)
-        pe_source(s, &band->in[2], row, 2, &k->load[1]);
+        pe_source(s, &band->in[2], row, 2, form, &k->load[1]);
 }
 
 /* The elements before the finish; `raw` has the constants without rules for loads. */
@@ -223,9 +240,13 @@ INLINE void pe_band_usual(const struct eng_band *band, enum pr_pe_op op, bool tw
 {
     const struct pe_form form = {
         .op = op, .two = two, .usual = true, .plain = plain, .raw = pe_shows_infinities(op, two)};
+    const struct pe_form sum = {
+        .op = PR_PE_ADD, .two = true, .usual = true, .plain = true, .raw = true, .rows = true};
 
     if (band->n == 1)
         pe_column_of(band, form, k);
+    else if (op == PR_PE_ADD && two && plain && !band->in[0].one && !band->in[1].one)
+        pe_band_of(band, sum, k); /* the most frequent task */
     else
         pe_band_of(band, form, k);
 }

@@ -415,5 +415,11 @@ INLINE void vec_to_fp16_part(uint8_t *to, vec v, size_t n, unsigned rules)
     memcpy(to, part, 2 * n);
 }
 
+/* The first n numbers, half of the lanes at most, and zeros in the place of the others. */
+INLINE void vec_to_fp16_few(uint8_t *to, vec v, size_t n)
+{
+    vec_to_fp16(to, vec_first(v, n, vec_set(0)), ENG_STORE_NUMBER);
+}
+
 #include "engine/kernels_body.h"
 #endif

@@ -8,7 +8,8 @@ struct pe_form {
     bool usual; /* the rules of m1, without ReLU and slices in the loads */
     bool plain; /* ... and all factors 1 and no addend: no NaN can come out */
     bool raw;   /* a value first comes from loads without rules: */
-    bool rows;  /* no source has one value for a whole row */
+    bool rows;  /* no source has one value for a whole row ... */
+    bool wide;  /* ... and what remains of a row may be few elements */
 };
 
 /*
@@ -122,6 +123,8 @@ INLINE vec pe_load(const struct pe_sources *s, unsigned i, size_t at, size_t n, 
 {
     if (!form.rows && s->one[i])
         return s->all[i];
+    if (form.wide && n <= LANES / 2)
+        return vec_from_fp16_few(s->at[i] + 2 * at, n, load);
     return n == LANES ? vec_from_fp16(s->at[i] + 2 * at, load)
                       : vec_from_fp16_part(s->at[i] + 2 * at, n, load);
 }
@@ -212,6 +215,40 @@ INLINE void pe_band_of(const struct eng_band *given, struct pe_form form,
     }
 }
 
+/* Rows of less than a vector, with zeros after them that fill it up: stored whole. */
+INLINE void pe_narrow_of(const struct eng_band *given, struct pe_form form,
+                         const struct eng_pe_constants *constants)
+{
+    const struct eng_pe_constants k = pe_constants_of(constants, form), raw = pe_without_rules(&k);
+    const struct eng_band band = *given;
+    const size_t rest = 2 * band.n + band.tail - 2 * LANES;
+    struct pe_sources s = {.one = {false}};
+
+    for (size_t row = 0; row < band.rows; row++) {
+        uint8_t *y = band.out + row * band.out_row;
+        vec v;
+
+        pe_row(&s, &band, row, form, &k);
+        v = pe_finish(pe_combined(&s, 0, band.n, form, &k, &raw), form, &k);
+        vec_to_fp16(y, vec_first(v, band.n, vec_set(0)), k.store);
+        zero_tail(y + 2 * LANES, rest);
+    }
+}
+
+/* Sums of rows, the most frequent task. */
+INLINE void pe_sum_of(const struct eng_band *band, const struct eng_pe_constants *k)
+{
+    const struct pe_form form = {
+        .op = PR_PE_ADD, .two = true, .usual = true, .plain = true, .raw = true, .rows = true};
+    const struct pe_form wide = {
+        .op = PR_PE_ADD, .two = true, .usual = true, .plain = true, .raw = true, .rows = true, .wide = true};
+
+    if (band->n < LANES && 2 * band->n + band->tail >= 2 * LANES)
+        pe_narrow_of(band, form, k);
+    else
+        pe_band_of(band, wide, k);
+}
+
 /* Rows of one element: a vector takes that of LANES rows. */
 INLINE void pe_column_of(const struct eng_band *given, struct pe_form form,
                          const struct eng_pe_constants *constants)
@@ -240,13 +277,11 @@ INLINE void pe_band_usual(const struct eng_band *band, enum pr_pe_op op, bool tw
 {
     const struct pe_form form = {
         .op = op, .two = two, .usual = true, .plain = plain, .raw = pe_shows_infinities(op, two)};
-    const struct pe_form sum = {
-        .op = PR_PE_ADD, .two = true, .usual = true, .plain = true, .raw = true, .rows = true};
 
     if (band->n == 1)
         pe_column_of(band, form, k);
     else if (op == PR_PE_ADD && two && plain && !band->in[0].one && !band->in[1].one)
-        pe_band_of(band, sum, k); /* the most frequent task */
+        pe_sum_of(band, k);
     else
         pe_band_of(band, form, k);
 }

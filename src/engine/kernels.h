@@ -19,6 +19,9 @@
 #define ENG_RULES_INFINITY (ENG_RULE_NAN_IS_INFINITY | ENG_RULE_FINITE_INFINITY | ENG_RULE_SLICE)
 #define ENG_RULES_FINITE   (ENG_RULE_NAN_IS_INFINITY | ENG_RULE_FINITE_INFINITY)
 
+/* Beside the rules of a store: no value is a NaN. */
+#define ENG_STORE_NUMBER 256u
+
 /* The constants of a planar-engine task, ready for arithmetic. */
 struct eng_pe_constants {
     enum pr_pe_op op;

@@ -435,7 +435,7 @@ INLINE __m128i fp16_of_vec(vec v, unsigned rules)
     }
     if (rules & ENG_RULE_NAN_IS_ZERO)
         half = _mm_andnot_si128(nan, half);
-    else
+    else if (!(rules & ENG_STORE_NUMBER))
         half = _mm_blendv_epi8(half, _mm_set1_epi16(0x7e00), nan);
     if (rules & ENG_RULE_NO_MINUS_ZERO)
         half = _mm_andnot_si128(_mm_cmpeq_epi16(magnitude, _mm_setzero_si128()), half);
@@ -468,6 +468,12 @@ INLINE void vec_to_fp16_part(uint8_t *to, vec v, size_t n, unsigned rules)
         __builtin_memcpy(to + 2 * (n & 4), part + (n & 4), 4);
     if (n & 1)
         __builtin_memcpy(to + 2 * (n & 6), part + (n & 6), 2);
+}
+
+/* The first n numbers, half of the lanes at most, and zeros in the place of the others. */
+INLINE void vec_to_fp16_few(uint8_t *to, vec v, size_t n)
+{
+    vec_to_fp16(to, vec_first(v, n, vec_set(0)), ENG_STORE_NUMBER);
 }
 
 #include "engine/kernels_lanes.h"

@@ -404,6 +404,14 @@ INLINE vec vec_from_fp16_part(const uint8_t *from, size_t n, const struct eng_lo
     return vec_of_fp16(_mm256_maskz_loadu_epi16(first(n), from), load);
 }
 
+/* Half of the lanes at most, which are converted in half the time; the others are 0. */
+INLINE vec vec_from_fp16_few(const uint8_t *from, size_t n, const struct eng_load *load)
+{
+    if (load->rules || load->relu)
+        return vec_from_fp16_part(from, n, load);
+    return _mm512_zextps256_ps512(_mm256_cvtph_ps(_mm_maskz_loadu_epi16((__mmask8)first(n), from)));
+}
+
 /* fp16 values as bits, and parts of a vector of them, the others 0. */
 #define HALVES (2 * LANES)
 
@@ -712,8 +720,11 @@ INLINE __m256i fp16_of_vec(vec v, unsigned rules)
 
     if ((rules & SUM_RULES) == SUM_RULES)
         return fp16_of_sum(v);
-    half = _mm512_maskz_cvtps_ph(number, v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-    if (!(rules & ENG_RULE_NAN_IS_ZERO))
+    if (rules & ENG_STORE_NUMBER)
+        half = _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    else
+        half = _mm512_maskz_cvtps_ph(number, v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    if (!(rules & (ENG_RULE_NAN_IS_ZERO | ENG_STORE_NUMBER)))
         half = _mm256_mask_mov_epi16(_mm256_set1_epi16(0x7e00), number, half);
     if (rules & ENG_RULE_NO_MINUS_ZERO && !(rules & ENG_RULE_NO_DENORMALS))
         half = _mm256_maskz_mov_epi16(_mm256_test_epi16_mask(half, _mm256_set1_epi16(0x7fff)), half);
@@ -773,6 +784,15 @@ INLINE void vec_to_fp16_clamped_part(uint8_t *to, vec v, vec_top top, size_t n)
 INLINE void vec_to_fp16_part(uint8_t *to, vec v, size_t n, unsigned rules)
 {
     _mm256_mask_storeu_epi16(to, first(n), fp16_of_vec(v, rules));
+}
+
+/* The first n numbers, half of the lanes at most, and zeros in the place of the others. */
+INLINE void vec_to_fp16_few(uint8_t *to, vec v, size_t n)
+{
+    __m128i half = _mm256_maskz_cvtps_ph((__mmask8)first(n), _mm512_castps512_ps256(v),
+                                         _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+
+    _mm256_storeu_si256((void *)to, _mm256_zextsi128_si256(half));
 }
 
 #include "engine/kernels_body.h"

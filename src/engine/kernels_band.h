@@ -13,7 +13,8 @@ INLINE void zero_tail(uint8_t *to, size_t bytes)
         __builtin_memset(to, 0, 32);
     if (bytes >= 32) {
         __builtin_memset(to, 0, 32);
-        __builtin_memset(to + bytes - 32, 0, 32);
+        if (bytes > 32)
+            __builtin_memset(to + bytes - 32, 0, 32);
     } else if (bytes >= 16) {
         __builtin_memset(to, 0, 16);
         __builtin_memset(to + bytes - 16, 0, 16);
@@ -31,6 +32,9 @@ INLINE void store_last(uint8_t *to, vec v, size_t n, size_t tail, unsigned rules
 {
     if (n == 0) {
         zero_tail(to, tail);
+    } else if (rules == ENG_STORE_NUMBER && n <= LANES / 2 && 2 * n + tail >= 2 * LANES) {
+        vec_to_fp16_few(to, v, n);
+        zero_tail(to + 2 * LANES, 2 * n + tail - 2 * LANES);
     } else if (2 * n + tail >= 2 * LANES) {
         vec_to_fp16(to, vec_first(v, n, vec_set(0)), rules);
         zero_tail(to + 2 * LANES, 2 * n + tail - 2 * LANES);

@@ -181,6 +181,12 @@ INLINE halves halves_of_numbers(vec lower, vec upper, unsigned rules)
     return v;
 }
 
+/* Half of the lanes at most; the others are 0. */
+INLINE vec vec_from_fp16_few(const uint8_t *from, size_t n, const struct eng_load *load)
+{
+    return vec_from_fp16_part(from, n, load);
+}
+
 /* Eight elements from each of some places, `step` bytes apart. */
 #if HALVES == 8
 INLINE halves halves_of_eights(const uint8_t *from, size_t step)

@@ -399,7 +399,7 @@ INLINE void vec_to_fp16(uint8_t *to, vec v, unsigned rules)
                         vorr_u16(veor_u16(half, magnitude), infinity), half);
     if (rules & ENG_RULE_NAN_IS_ZERO)
         half = vbic_u16(half, nan);
-    else
+    else if (!(rules & ENG_STORE_NUMBER))
         half = vbsl_u16(nan, vdup_n_u16(0x7e00), half);
     if (rules & ENG_RULE_NO_MINUS_ZERO)
         half = vand_u16(half, vtst_u16(half, vdup_n_u16(0x7fff)));
@@ -424,6 +424,12 @@ INLINE void vec_to_fp16_part(uint8_t *to, vec v, size_t n, unsigned rules)
 
     vec_to_fp16(part, v, rules);
     memcpy(to, part, 2 * n);
+}
+
+/* The first n numbers, half of the lanes at most, and zeros in the place of the others. */
+INLINE void vec_to_fp16_few(uint8_t *to, vec v, size_t n)
+{
+    vec_to_fp16(to, vec_first(v, n, vec_set(0)), ENG_STORE_NUMBER);
 }
 
 #include "engine/kernels_lanes.h"

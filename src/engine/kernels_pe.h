@@ -10,6 +10,8 @@ struct pe_form {
     bool scaled; /* as plain, but for `scale` */
     bool ones;   /* the sources after the first have one element for a row */
     bool raw;    /* a value first comes from loads without rules: */
+    bool rows;   /* no source has one value for a whole row ... */
+    bool wide;   /* ... and what remains of a row may be few elements */
 };
 
 /*
@@ -20,6 +22,15 @@ struct pe_form {
 INLINE bool pe_shows_infinities(enum pr_pe_op op, bool two)
 {
     return !(two && (op == PR_PE_MAX || op == PR_PE_MIN));
+}
+
+/*
+ * A sum of two fp16 values is a multiple of 2^-24, and so is the larger one: fp16 has all of these near 0, and
+ * none becomes -0 by rounding. Then -0 + 0 decides the sign before the conversion.
+ */
+INLINE bool pe_is_exact_near_zero(struct pe_form form)
+{
+    return form.usual && form.plain && (form.op == PR_PE_ADD || form.op == PR_PE_MAX || form.op == PR_PE_MIN);
 }
 
 /* An indeterminate form would be stored as 0, so it compares as 0 too. */
@@ -77,7 +88,10 @@ INLINE struct eng_pe_constants pe_constants_of(const struct eng_pe_constants *co
     }
     k.store &= ~(unsigned)(ENG_RULE_NO_DENORMALS | ENG_RULE_CEILING);
     if (form.usual)
-        k.store = ENG_RULE_NO_MINUS_ZERO | (form.plain || form.scaled ? 0 : ENG_RULE_NAN_IS_ZERO);
+        k.store =
+            ENG_RULE_NO_MINUS_ZERO | (form.plain || form.scaled ? ENG_STORE_NUMBER : ENG_RULE_NAN_IS_ZERO);
+    if (pe_is_exact_near_zero(form))
+        k.store = ENG_STORE_NUMBER;
     return k;
 }
 
@@ -113,10 +127,13 @@ struct pe_sources {
     vec all[ENG_PE_LINES]; /* of those that have one element */
 };
 
-INLINE vec pe_load(const struct pe_sources *s, unsigned i, size_t at, size_t n, const struct eng_load *load)
+INLINE vec pe_load(const struct pe_sources *s, unsigned i, size_t at, size_t n, struct pe_form form,
+                   const struct eng_load *load)
 {
-    if (s->one[i])
+    if (!form.rows && s->one[i])
         return s->all[i];
+    if (form.wide && n <= LANES / 2)
+        return vec_from_fp16_few(s->at[i] + 2 * at, n, load);
     return n == LANES ? vec_from_fp16(s->at[i] + 2 * at, load)
                       : vec_from_fp16_part(s->at[i] + 2 * at, n, load);
 }
@@ -125,12 +142,12 @@ INLINE vec pe_load(const struct pe_sources *s, unsigned i, size_t at, size_t n, 
 INLINE vec pe_value(const struct pe_sources *s, size_t at, size_t n, struct pe_form form,
                     const struct eng_pe_constants *k)
 {
-    vec a = pe_load(s, 0, at, n, &k->load[0]), b = vec_set(0), c = b;
+    vec a = pe_load(s, 0, at, n, form, &k->load[0]), b = vec_set(0), c = b;
 
     if (form.two)
-        b = pe_load(s, 1, at, n, &k->load[1]);
+        b = pe_load(s, 1, at, n, form, &k->load[1]);
     if (form.op == PR_PE_AFFINE)
-        c = pe_load(s, 2, at, n, &k->load[1]);
+        c = pe_load(s, 2, at, n, form, &k->load[1]);
     return pe_combine(a, b, c, form, k);
 }
 
@@ -142,6 +159,8 @@ INLINE vec pe_finish(vec v, struct pe_form form, const struct eng_pe_constants *
         v = vec_add(v, vec_set(k->bias));
     if (k->relu)
         v = vec_relu(v);
+    if (pe_is_exact_near_zero(form))
+        v = vec_add(v, vec_set(0));
     return form.plain || form.scaled ? v : vec_mul(vec_set(k->final), v);
 }
 
@@ -151,10 +170,12 @@ INLINE unsigned pe_lines(struct pe_form form)
 }
 
 INLINE void pe_source(struct pe_sources *s, const struct eng_band_source *in, size_t row, unsigned i,
-                      bool ones, const struct eng_load *load)
+                      struct pe_form form, const struct eng_load *load)
 {
     s->at[i] = in->at + row * in->row;
-    s->one[i] = ones || in->one;
+    if (form.rows)
+        return;
+    s->one[i] = (i && form.ones) || in->one;
     s->all[i] = vec_set(0);
     if (s->one[i])
         s->all[i] = vec_from_fp16_one(s->at[i], load);
@@ -164,11 +185,11 @@ INLINE void pe_source(struct pe_sources *s, const struct eng_band_source *in, si
 INLINE void pe_row(struct pe_sources *s, const struct eng_band *band, size_t row, struct pe_form form,
                    const struct eng_pe_constants *k)
 {
-    pe_source(s, &band->in[0], row, 0, false, &k->load[0]);
+    pe_source(s, &band->in[0], row, 0, form, &k->load[0]);
     if (pe_lines(form) > 1)
-        pe_source(s, &band->in[1], row, 1, form.ones, &k->load[1]);
+        pe_source(s, &band->in[1], row, 1, form, &k->load[1]);
     if (pe_lines(form) > 2)
-        pe_source(s, &band->in[2], row, 2, form.ones, &k->load[1]);
+        pe_source(s, &band->in[2], row, 2, form, &k->load[1]);
 }
 
 /* The elements before the finish; `raw` has the constants without rules for loads. */
@@ -251,6 +272,40 @@ INLINE void pe_pairs_of(const struct eng_band *given, struct pe_form form,
     }
 }
 
+/* Rows of less than a vector, with zeros after them that fill it up: stored whole. */
+INLINE void pe_narrow_of(const struct eng_band *given, struct pe_form form,
+                         const struct eng_pe_constants *constants)
+{
+    const struct eng_pe_constants k = pe_constants_of(constants, form), raw = pe_without_rules(&k);
+    const struct eng_band band = *given;
+    const size_t rest = 2 * band.n + band.tail - 2 * LANES;
+    struct pe_sources s = {.one = {false}};
+
+    for (size_t row = 0; row < band.rows; row++) {
+        uint8_t *y = band.out + row * band.out_row;
+        vec v;
+
+        pe_row(&s, &band, row, form, &k);
+        v = pe_finish(pe_combined(&s, 0, band.n, form, &k, &raw), form, &k);
+        vec_to_fp16(y, vec_first(v, band.n, vec_set(0)), k.store);
+        zero_tail(y + 2 * LANES, rest);
+    }
+}
+
+/* Sums of rows, the most frequent task. */
+INLINE void pe_sum_of(const struct eng_band *band, const struct eng_pe_constants *k)
+{
+    const struct pe_form form = {
+        .op = PR_PE_ADD, .two = true, .usual = true, .plain = true, .raw = true, .rows = true};
+    const struct pe_form wide = {
+        .op = PR_PE_ADD, .two = true, .usual = true, .plain = true, .raw = true, .rows = true, .wide = true};
+
+    if (band->n < LANES && 2 * band->n + band->tail >= 2 * LANES)
+        pe_narrow_of(band, form, k);
+    else
+        pe_band_of(band, wide, k);
+}
+
 /* Rows of one element: a vector takes that of LANES rows. */
 INLINE void pe_column_of(const struct eng_band *given, struct pe_form form,
                          const struct eng_pe_constants *constants)
@@ -282,6 +337,8 @@ INLINE void pe_band_usual(const struct eng_band *band, enum pr_pe_op op, bool tw
 
     if (band->n == 1)
         pe_column_of(band, form, k);
+    else if (op == PR_PE_ADD && two && plain && !band->in[0].one && !band->in[1].one)
+        pe_sum_of(band, k);
     else
         pe_band_of(band, form, k);
 }
@@ -295,7 +352,7 @@ INLINE bool pe_band_common(const struct eng_band *band, const struct eng_pe_cons
     if (!pe_is_scaled(k) || !k->two || band->n < 2 * LANES || band->in[0].one)
         return false;
     if (k->op == PR_PE_ADD && plain && !ones) {
-        form.plain = true;
+        form.plain = form.rows = true;
         pe_pairs_of(band, form, k);
     } else if (k->op == PR_PE_ADD && ones) {
         form.scaled = form.ones = true;
@@ -306,7 +363,7 @@ INLINE bool pe_band_common(const struct eng_band *band, const struct eng_pe_cons
         pe_pairs_of(band, form, k);
     } else if (k->op == PR_PE_MUL && plain) {
         form.op = PR_PE_MUL;
-        form.plain = true;
+        form.plain = form.rows = true;
         pe_pairs_of(band, form, k);
     } else if (k->op == PR_PE_AFFINE && plain && ones && band->in[2].one) {
         form.op = PR_PE_AFFINE;

@@ -415,6 +415,12 @@ INLINE void vec_to_fp16_number(uint8_t *to, vec v, unsigned rules)
     vec_to_fp16(to, v, rules);
 }
 
+/* The first n numbers, half of the lanes at most, and zeros in the place of the others. */
+INLINE void vec_to_fp16_few(uint8_t *to, vec v, size_t n)
+{
+    vec_to_fp16(to, vec_first(v, n, vec_set(0)), ENG_STORE_NUMBER);
+}
+
 #include "engine/kernels_lanes.h"
 
 #include "engine/kernels_body.h"

@@ -275,9 +275,20 @@ static bool clear_file(const struct soc_memory *m, uint64_t offset, uint64_t byt
 /* The host has a page for every byte of it: to clear it takes no further memory. */
 static bool is_resident(const struct soc_memory *m, uint64_t offset, uint64_t bytes)
 {
-    const off_t hole = lseek(m->bank[0].file, (off_t)offset, SEEK_HOLE);
+    enum { STEP = 1 << 20, SMALLEST = 4096 };
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    unsigned char there[STEP / SMALLEST];
 
-    return hole >= 0 && (uint64_t)hole >= offset + bytes;
+    for (uint64_t at = 0; at < bytes; at += STEP) {
+        const uint64_t part = bytes - at < STEP ? bytes - at : STEP;
+
+        if (mincore(m->host + offset + at, part, there))
+            return false;
+        for (size_t i = 0; i * page < part; i++)
+            if (!(there[i] & 1))
+                return false;
+    }
+    return true;
 }
 
 /* A long run whose pages the host does not get back. */

@@ -21,7 +21,7 @@
 #define MAIN           "main.e5"
 #define WEIGHTS        "weights.bin"
 #define MAIN_BYTES_MAX (64u << 20)
-#define BLOB_LINE      128u
+#define BLOB_LINE      160u
 
 /* The manifest's pieces, in their order; values are between them. */
 #define FORM_MAIN       "\",\n  \"" MAIN "\": {\"bytes\": "
@@ -53,7 +53,7 @@ static int manifest(const struct cc_program *p, const char *key, struct cc_bundl
     for (uint32_t i = 0; i < p->blobs; i++) {
         cc_hex(p->blob[i].hash, CC_HASH_BYTES, hash);
         at += (size_t)snprintf(*text + at, capacity - at,
-                               "%s" FORM_BLOB "%u" FORM_BLOB_BYTES "%u" CC_FORM_HASH "%s" FORM_BLOB_END,
+                               "%s" FORM_BLOB "%u" FORM_BLOB_BYTES "%u" CC_FORM_TREE "%s" FORM_BLOB_END,
                                i ? "," : "", p->blob[i].offset, p->blob[i].bytes, hash);
     }
     cc_manifest_write_end(*text, at, capacity, b);
@@ -214,7 +214,7 @@ static void read_blobs(struct cc_cursor *c, uint64_t weights)
         c->wrong |= cc_cursor_number(c) != end;
         cc_cursor_expect(c, FORM_BLOB_BYTES);
         end += cc_cursor_number(c);
-        cc_cursor_expect(c, CC_FORM_HASH);
+        cc_cursor_expect(c, CC_FORM_TREE);
         cc_cursor_digits(c, hash);
         cc_cursor_expect(c, FORM_BLOB_END);
     }

@@ -3,8 +3,8 @@
  * Payloads. The image is read from a copy of the driver's own: nothing the client does to its surface
  * meanwhile matters. Every procedure becomes an image, a bundle by expansion; the images of all procedures
  * are there at once, because the container is made from all of them. The weights of a bundle that is alone
- * pass through a small buffer of the driver's: what is hashed there is what goes to the memory that the engine
- * reads them from, and neither is in a view, so no page of either is touched a second time.
+ * pass through a small buffer of the driver's: what is hashed there is what goes to the memory that the
+ * engine reads them from, and neither is in a view, so no page of either is touched a second time.
  */
 #include "driver/payload.h"
 

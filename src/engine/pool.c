@@ -337,7 +337,7 @@ static bool take_pieces(struct eng_pool *pool, uint64_t begin)
     return lacks;
 }
 
-/* The first shares have a piece more where the count is no multiple: how many of those come before share i. */
+/* The first shares have a piece more where the count is no multiple: how many such are before share i. */
 static size_t extra_before(const struct eng_pool *pool, size_t count, unsigned i)
 {
     const size_t extra = count % pool->threads;

@@ -7,8 +7,8 @@
  * A surface that the service has made is in a table of its own, under the service's id: its file is mapped
  * here, and clients of task 0 on a machine of this process may use it as well.
  *
- * A surface of a file is read by the driver and by nothing else: it has no host address and no bank, because a
- * file may become shorter at any time.
+ * A surface of a file is read by the driver and by nothing else: it has no host address and no bank, because
+ * a file may become shorter at any time.
  *
  * The row of a surface ends with the later of two: its release, and its last attachment. Both happen under
  * the table's lock, which may be taken inside a machine's lock, never around it.

@@ -279,9 +279,9 @@ struct ane_program_signature {
 /*
  * What is at ANE_PROGRAM_IMAGE for ANE_PROGRAM_RT (chosen): this struct, main.e5, zeros up to the next
  * multiple of ANE_PROGRAM_BUNDLE_ALIGN (counted from this struct), weights.bin. image_size is the size of all
- * of it. With a surface in `weights` (of the calling task, also one of a file), weights.bin is the first bytes
- * of that surface instead, and image_size ends with main.e5; for one procedure. The driver expands the records
- * of main.e5 into descriptors; these are in no memory of the client.
+ * of it. With a surface in `weights` (of the calling task, also one of a file), weights.bin is the first
+ * bytes of that surface instead, and image_size ends with main.e5; for one procedure. The driver expands the
+ * records of main.e5 into descriptors; these are in no memory of the client.
  */
 #define ANE_PROGRAM_BUNDLE_ALIGN 64
 struct ane_program_bundle {

@@ -480,9 +480,9 @@ ANE_API int ane_surface_create(ane_task_t task, size_t bytes, uint32_t *id);
 
 /*
  * Makes a surface of the first bytes of a regular file, for the weights of a program (in struct
- * ane_program_args): the driver reads them from the file when the program is created, so they are copied once.
- * It has neither a host address nor a descriptor, and requests cannot bind it. The descriptor is duplicated;
- * the caller may close it. Does not block.
+ * ane_program_args): the driver reads them from the file when the program is created, so they are copied
+ * once. It has neither a host address nor a descriptor, and requests cannot bind it. The descriptor is
+ * duplicated; the caller may close it. Does not block.
  * 0 or a negative errno as ane_surface_create; also -EBADF, -EINVAL when it is not a regular file of so many
  * bytes, and -ENOTSUP in a served process, where the service reads no file of a client.
  */

@@ -3,11 +3,13 @@
 #include "support.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -104,6 +106,32 @@ static void filling(void **state)
     assert_memory_equal(bytes, "fou", 3);
     assert_int_equal(base_file_fill(fileno(file), bytes, 2), -ENODATA);
     fclose(file);
+}
+
+/* What is not in memory is read; bytes at a place are read wherever the descriptor is. */
+static void fetching(void **state)
+{
+    enum { SIZE = 600000 };
+    uint8_t *bytes = base_alloc(SIZE), byte, four[4];
+    struct iovec one = {&byte, 1};
+    int file;
+
+    (void)state;
+    for (size_t i = 0; i < SIZE; i++)
+        bytes[i] = (uint8_t)(i * 7);
+    folder_write("large", bytes, SIZE);
+    file = open(folder_path("large"), O_RDONLY | O_CLOEXEC);
+    assert_true(file >= 0 && !fsync(file));
+    posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+    base_file_fetch(file, SIZE);
+    for (off_t at = 0; at < SIZE; at += 4096)
+        assert_int_equal(preadv2(file, &one, 1, at, RWF_NOWAIT), 1);
+    base_file_fetch(file, SIZE + 1000000); /* shorter than expected */
+    assert_int_equal(base_file_fill_at(file, four, 4, SIZE - 4), 0);
+    assert_memory_equal(four, bytes + SIZE - 4, 4);
+    assert_int_equal(base_file_fill_at(file, four, 4, SIZE - 3), -ENODATA);
+    close(file);
+    base_free(bytes);
 }
 
 /* Against libsodium's own; whole blocks and pieces of any size. */
@@ -234,10 +262,10 @@ static void clearing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts),        cmocka_unit_test(zeros),   cmocka_unit_test(whole_file),
-        cmocka_unit_test(refusals),      cmocka_unit_test(filling), cmocka_unit_test(hashes),
-        cmocka_unit_test(hashes_of_two), cmocka_unit_test(trees),   cmocka_unit_test(known_hashes),
-        cmocka_unit_test(clearing),
+        cmocka_unit_test(counts),       cmocka_unit_test(zeros),         cmocka_unit_test(whole_file),
+        cmocka_unit_test(refusals),     cmocka_unit_test(filling),       cmocka_unit_test(fetching),
+        cmocka_unit_test(hashes),       cmocka_unit_test(hashes_of_two), cmocka_unit_test(trees),
+        cmocka_unit_test(known_hashes), cmocka_unit_test(clearing),
     };
 
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);

@@ -244,7 +244,7 @@ CHANGE(small, t->create.size = 0xff)
 CHANGE(huge, t->create.size = ~0ull)
 CHANGE(version, t->args.version = 2)
 CHANGE(reserved0, t->args.reserved0 = 1)
-CHANGE(reserved1, t->args.reserved1 = 1)
+CHANGE(weights, t->args.weights = 1)
 CHANGE(reserved2, t->args.reserved2[2] = 1)
 CHANGE(procedures, t->args.procedures = ANE_PROGRAM_PROCEDURES + 1)
 CHANGE(table, t->args.procedures = 2) /* the image's first words are not a table */
@@ -274,7 +274,7 @@ static void create_refuses(void **state)
         {change_huge, "the arguments alone have"},
         {change_version, "version 2"},
         {change_reserved0, "reserved words"},
-        {change_reserved1, "reserved words"},
+        {change_weights, "only a bundle of one procedure"},
         {change_reserved2, "reserved words"},
         {change_procedures, "129 procedures; the limit is 128"},
         {change_table, "Program create: procedure 0 has "},

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "soc/memory.h"
@@ -85,6 +86,54 @@ static void runs_do_not_overlap_and_come_back_clean(void **state)
     assert_int_equal(soc_memory_alloc(memory, SOC_OWNER_CALLER, DRAM, &run[0].address, NULL), 0);
     assert_int_equal(soc_memory_alloc(memory, SOC_OWNER_CALLER, 1, &run[1].address, NULL), -ENOMEM);
     soc_memory_destroy(memory);
+}
+
+static uint64_t host_bytes(const struct soc_memory *memory)
+{
+    struct stat about;
+
+    assert_int_equal(fstat(soc_memory_dram_file(memory), &about), 0);
+    return (uint64_t)about.st_blocks * 512;
+}
+
+/* Of freed runs some pages stay with the machine; they are read as zeros by the next owner as well. */
+static void few_pages_are_kept(void **state)
+{
+    static const struct {
+        uint64_t bytes, touched, kept;
+    } row[] = {
+        {1 << 20, 1 << 20, 1 << 20},       {15 << 20, 15 << 20, 15 << 20}, {17 << 20, 17 << 20, 0},
+        {1 << 20, (1 << 20) - 1, 1 << 20}, {1 << 20, 1 << 19, 0},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        struct soc_memory *memory = make();
+        uint64_t address, again;
+        uint8_t *at;
+
+        for (unsigned k = 0; k < 3; k++) {
+            assert_int_equal(soc_memory_alloc(memory, SOC_OWNER_CALLER, row[i].bytes, &address, NULL), 0);
+            at = soc_memory_at(memory, address, row[i].bytes);
+            for (uint64_t b = 0; b < row[i].bytes; b += 1021)
+                if (at[b])
+                    fail_msg("row %u: byte %llu is not cleared", i, (unsigned long long)b);
+            /* Reading makes pages as well, so all are given back first. */
+            assert_int_equal(madvise(at, row[i].bytes, MADV_REMOVE), 0);
+            memset(at, 0xff, row[i].touched);
+            assert_int_equal(soc_memory_free(memory, SOC_OWNER_CALLER, address, NULL), 0);
+            assert_int_equal(host_bytes(memory), row[i].kept);
+        }
+        /* Two that are more together than is kept. */
+        assert_int_equal(soc_memory_alloc(memory, SOC_OWNER_CALLER, 10 << 20, &address, NULL), 0);
+        assert_int_equal(soc_memory_alloc(memory, SOC_OWNER_CALLER, 10 << 20, &again, NULL), 0);
+        memset(soc_memory_at(memory, address, 10 << 20), 1, 10 << 20);
+        memset(soc_memory_at(memory, again, 10 << 20), 1, 10 << 20);
+        assert_int_equal(soc_memory_free(memory, SOC_OWNER_CALLER, address, NULL), 0);
+        assert_int_equal(soc_memory_free(memory, SOC_OWNER_CALLER, again, NULL), 0);
+        assert_true(host_bytes(memory) <= 16 << 20);
+        soc_memory_destroy(memory);
+    }
 }
 
 static void wrong_requests_are_named(void **state)
@@ -217,6 +266,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_address_is_an_offset),
         cmocka_unit_test(runs_do_not_overlap_and_come_back_clean),
+        cmocka_unit_test(few_pages_are_kept),
         cmocka_unit_test(wrong_requests_are_named),
         cmocka_unit_test(a_run_is_freed_by_its_owner_alone),
         cmocka_unit_test(a_watched_range_tells_every_use),

@@ -62,6 +62,28 @@ static void every_piece_once(void **state)
     }
 }
 
+/* Shares of any size: fewer pieces than threads, and counts that no number of threads divides. */
+static void any_count_of_pieces(void **state)
+{
+    static struct tally t;
+    struct eng_pool *pool;
+
+    (void)state;
+    for (unsigned threads = 2; threads <= 7; threads++) {
+        assert_int_equal(eng_pool_create(threads, &pool), 0);
+        for (size_t count = 0; count < 40; count++) {
+            memset(&t, 0, sizeof(t));
+            t.workers = threads;
+            t.caller = pthread_self();
+            eng_pool_run(pool, count, count_piece, &t);
+            for (size_t i = 0; i < 50; i++)
+                assert_int_equal(atomic_load(&t.times[i]), i < count);
+            assert_int_equal(atomic_load(&t.wrong), 0);
+        }
+        eng_pool_destroy(pool);
+    }
+}
+
 /* Whoever comes late to its piece is waited for. */
 static void slow_piece(void *context, size_t piece, unsigned worker)
 {
@@ -346,11 +368,17 @@ static void creation_can_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_piece_once),           cmocka_unit_test(waits_for_the_last),
-        cmocka_unit_test(one_thread_is_a_loop),       cmocka_unit_test(idle_pools),
-        cmocka_unit_test(warm_runs_allocate_nothing), cmocka_unit_test(short_runs_make_no_thread),
-        cmocka_unit_test(idle_workers_sleep),         cmocka_unit_test(stops_at_any_time),
-        cmocka_unit_test(one_processor_is_enough),    cmocka_unit_test(a_forked_child_works_alone),
+        cmocka_unit_test(every_piece_once),
+        cmocka_unit_test(any_count_of_pieces),
+        cmocka_unit_test(waits_for_the_last),
+        cmocka_unit_test(one_thread_is_a_loop),
+        cmocka_unit_test(idle_pools),
+        cmocka_unit_test(warm_runs_allocate_nothing),
+        cmocka_unit_test(short_runs_make_no_thread),
+        cmocka_unit_test(idle_workers_sleep),
+        cmocka_unit_test(stops_at_any_time),
+        cmocka_unit_test(one_processor_is_enough),
+        cmocka_unit_test(a_forked_child_works_alone),
         cmocka_unit_test(creation_can_fail),
     };
 

@@ -3,10 +3,12 @@
 #include "lower_machine.h"
 #include "treehash.h"
 
+#include <errno.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -171,6 +173,143 @@ static void what_is_not_signed_is_a_developers(void **state)
     free(p.image);
 }
 
+/* Weights in a surface of their own. */
+
+/* A memory file of the payload's weights. */
+static int weights_file(void)
+{
+    struct ane_program_bundle head;
+    int file;
+
+    memcpy(&head, payload, sizeof(head));
+    file = memfd_create("weights", MFD_CLOEXEC);
+    assert_true(file >= 0);
+    assert_int_equal(write(file, (uint8_t *)payload + payload_bytes - head.weights_bytes, head.weights_bytes),
+                     head.weights_bytes);
+    return file;
+}
+
+/* The payload without its weights, which are in that surface. */
+static void sign_apart(struct signed_program *p, uint32_t weights)
+{
+    struct ane_program_bundle head;
+
+    memcpy(&head, payload, sizeof(head));
+    sign(p, payload, payload_bytes, ANE_PROGRAM_RT);
+    p->bytes = p->args.image_size = sizeof(head) + head.main_bytes;
+    p->args.weights = weights;
+}
+
+static uint32_t surface_of(int file, ane_task_t owner)
+{
+    struct stat about;
+    uint32_t id;
+
+    assert_int_equal(fstat(file, &about), 0);
+    assert_int_equal(ane_surface_of_file(owner, file, (size_t)about.st_size, &id), 0);
+    return id;
+}
+
+static void weights_are_read_from_a_file(void **state)
+{
+    const struct iorig_client *const who[2] = {&client, &plain};
+    struct ane_program_bundle head;
+    struct signed_program p;
+    int file = weights_file();
+
+    (void)state;
+    memcpy(&head, payload, sizeof(head));
+    for (unsigned i = 0; i < 2; i++) {
+        const uint32_t id = surface_of(file, who[i]->task);
+        uint8_t byte = 0;
+
+        assert_null(ane_surface_base(id));
+        assert_int_equal(ane_surface_descriptor(id), -ENOTSUP);
+        assert_int_equal(ane_surface_lookup(id), head.weights_bytes);
+        sign_apart(&p, id);
+        assert_int_equal(create(&p, who[i]), kIOReturnSuccess);
+        /* Of another task. */
+        assert_int_equal(create(&p, who[1 - i]), kIOReturnNotPermitted);
+        /* Changed, also back. */
+        assert_int_equal(pread(file, &byte, 1, 5), 1);
+        byte ^= 1;
+        assert_int_equal(pwrite(file, &byte, 1, 5), 1);
+        assert_int_equal(create(&p, who[i]), kIOReturnNotPermitted);
+        byte ^= 1;
+        assert_int_equal(pwrite(file, &byte, 1, 5), 1);
+        assert_int_equal(create(&p, who[i]), kIOReturnSuccess);
+        free(p.image);
+        ane_surface_release(id);
+        sign_apart(&p, id);
+        assert_int_equal(create(&p, who[i]), kIOReturnBadArgument);
+        free(p.image);
+    }
+    close(file);
+}
+
+static void weights_in_a_surface_of_memory(void **state)
+{
+    struct ane_program_bundle head;
+    struct signed_program p;
+    uint32_t id;
+
+    (void)state;
+    memcpy(&head, payload, sizeof(head));
+    assert_int_equal(ane_surface_create(task, head.weights_bytes, &id), 0);
+    memcpy(ane_surface_base(id), (uint8_t *)payload + payload_bytes - head.weights_bytes, head.weights_bytes);
+    sign_apart(&p, id);
+    assert_int_equal(create(&p, &plain), kIOReturnSuccess);
+    ((uint8_t *)ane_surface_base(id))[head.weights_bytes - 1] ^= 1;
+    assert_int_equal(create(&p, &plain), kIOReturnNotPermitted);
+    free(p.image);
+    ane_surface_release(id);
+}
+
+static void wrong_files_are_refused(void **state)
+{
+    struct ane_program_create arguments = {.size = 4096};
+    struct ane_program_bundle head;
+    struct signed_program p;
+    int file = weights_file(), ends[2];
+    uint32_t id, none = 1;
+
+    (void)state;
+    memcpy(&head, payload, sizeof(head));
+    assert_int_equal(ane_surface_of_file(0, -1, 1, &none), -EBADF);
+    assert_int_equal(none, 0);
+    assert_int_equal(ane_surface_of_file(0, file, 0, &none), -EINVAL);
+    assert_int_equal(ane_surface_of_file(0, file, head.weights_bytes + 1, &none), -EINVAL);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(ane_surface_of_file(0, ends[0], 1, &none), -EINVAL);
+    close(ends[0]);
+    close(ends[1]);
+    id = surface_of(file, task);
+#define EXPECT(text, change)                                    \
+    sign_apart(&p, id);                                         \
+    change;                                                     \
+    assert_int_equal(create(&p, &plain), kIOReturnBadArgument); \
+    if (!strstr(sentence, text))                                \
+        fail_msg("\"%s\" does not say \"%s\"", sentence, text); \
+    free(p.image)
+    EXPECT("only a bundle of one procedure", p.args.representation = ANE_PROGRAM_LEGACY);
+    EXPECT("only a bundle of one procedure", p.args.procedures = 2);
+    EXPECT("only a bundle of one procedure", p.args.image_size = sizeof(head) - 1);
+    EXPECT("the image has", p.args.image_size--);
+    EXPECT("the image has", memset(p.image + 8, 0, 8));
+    EXPECT("the image has", memset(p.image + 8, 0xff, 8));
+    EXPECT("were to be read", p.image[8]++);
+    EXPECT("no surface", p.args.weights = 0x7ffff);
+    EXPECT("became shorter", assert_int_equal(ftruncate(file, (off_t)head.weights_bytes - 1), 0));
+#undef EXPECT
+    arguments.surface = id; /* nothing but weights is read from it */
+    assert_int_equal(IOConnectCallMethod(plain.connect, ANE_CONTROL_ProgramCreate, NULL, 0, &arguments,
+                                         sizeof(arguments), NULL, NULL, NULL, NULL),
+                     kIOReturnBadArgument);
+    assert_non_null(strstr(ane_machine_error(), "is of a file"));
+    ane_surface_release(id);
+    close(file);
+}
+
 /* The key, in processes of their own: it is read once in each. */
 
 static void child_key(int to, const char *path)
@@ -244,6 +383,9 @@ int main(void)
         cmocka_unit_test(a_key_is_made_once), /* before this process has one */
         cmocka_unit_test_setup_teardown(what_is_wrong_is_refused_for_everybody, make, end),
         cmocka_unit_test_setup_teardown(what_is_not_signed_is_a_developers, make, end),
+        cmocka_unit_test_setup_teardown(weights_are_read_from_a_file, make, end),
+        cmocka_unit_test_setup_teardown(weights_in_a_surface_of_memory, make, end),
+        cmocka_unit_test_setup_teardown(wrong_files_are_refused, make, end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -232,7 +232,7 @@ struct ane_program_args {
     uint8_t hash[2][32];     /* +0x18 (chosen) of the signed parts, see below; all 0: not signed */
     uint32_t reserved0;      /* +0x58 */
     uint32_t procedures;     /* +0x5c 0 or 1: one; at most ANE_PROGRAM_PROCEDURES */
-    uint32_t reserved1;      /* +0x60 */
+    uint32_t weights;        /* +0x60 (chosen) a surface with weights.bin of a bundle; 0: behind main.e5 */
     uint32_t qos;            /* +0x64 of requests that name none; usually ANE_REQUEST_QOS */
     uint32_t flags;          /* +0x68 accepted as they are; usually ANE_PROGRAM_ARGS_FLAGS */
     uint32_t stats_mask;     /* +0x6c accepted as it is */
@@ -279,7 +279,9 @@ struct ane_program_signature {
 /*
  * What is at ANE_PROGRAM_IMAGE for ANE_PROGRAM_RT (chosen): this struct, main.e5, zeros up to the next
  * multiple of ANE_PROGRAM_BUNDLE_ALIGN (counted from this struct), weights.bin. image_size is the size of all
- * of it. The driver expands the records of main.e5 into descriptors; these are in no memory of the client.
+ * of it. With a surface in `weights` (of the calling task, also one of a file), weights.bin is the first
+ * bytes of that surface instead, and image_size ends with main.e5; for one procedure. The driver expands the
+ * records of main.e5 into descriptors; these are in no memory of the client.
  */
 #define ANE_PROGRAM_BUNDLE_ALIGN 64
 struct ane_program_bundle {

@@ -479,16 +479,26 @@ ANE_API IOReturn IOConnectCallAsyncMethod(io_connect_t connect, uint32_t selecto
 ANE_API int ane_surface_create(ane_task_t task, size_t bytes, uint32_t *id);
 
 /*
- * The host address of a surface's bytes, the same until it is released; NULL when there is no such surface.
- * Any task of the process may ask. The caller orders its accesses with those of the engine: between requests.
- * Does not block.
+ * Makes a surface of the first bytes of a regular file, for the weights of a program (in struct
+ * ane_program_args): the driver reads them from the file when the program is created, so they are copied
+ * once. It has neither a host address nor a descriptor, and requests cannot bind it. The descriptor is
+ * duplicated; the caller may close it. Does not block.
+ * 0 or a negative errno as ane_surface_create; also -EBADF, -EINVAL when it is not a regular file of so many
+ * bytes, and -ENOTSUP in a served process, where the service reads no file of a client.
+ */
+ANE_API int ane_surface_of_file(ane_task_t task, int file, size_t bytes, uint32_t *id);
+
+/*
+ * The host address of a surface's bytes, the same until it is released; NULL when there is no such surface,
+ * or it is of a file. Any task of the process may ask. The caller orders its accesses with those of the
+ * engine: between requests. Does not block.
  */
 ANE_API void *ane_surface_base(uint32_t id);
 
 /*
  * A descriptor of the memory file that a surface is, for another process to map: its size is sealed. It
  * belongs to the surface: the caller does not close it, and it is gone with the surface. Does not block. The
- * descriptor, or -ENOENT when there is no such surface.
+ * descriptor, or -ENOENT when there is no such surface, -ENOTSUP when it is of a file.
  */
 ANE_API int ane_surface_descriptor(uint32_t id);
 

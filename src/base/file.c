@@ -10,12 +10,14 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 
 #define FIRST_FREE 3            /* after the standard streams */
 #define COPIED     (256u << 10) /* at a time: what stays in a cache */
+#define PROBED     (64u << 10)  /* what is in memory together, nearly always */
 
 int base_file_above_standard(int file)
 {
@@ -134,6 +136,22 @@ int base_file_fill(int file, void *bytes, size_t size)
     return 0;
 }
 
+int base_file_fill_at(int file, void *bytes, size_t size, off_t at)
+{
+    size_t done = 0;
+
+    while (done < size) {
+        ssize_t got = pread(file, (uint8_t *)bytes + done, size - done, at + (off_t)done);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got ? -errno : -ENODATA;
+        done += (size_t)got;
+    }
+    return 0;
+}
+
 static int check_regular(int file, const char *path, uint64_t most, uint64_t *size, struct base_error *error)
 {
     struct stat info;
@@ -193,6 +211,33 @@ int base_file_read(const char *path, size_t most, uint8_t **bytes, size_t *size,
         *bytes = NULL;
     }
     return status;
+}
+
+/* One byte, if it is in memory. */
+static bool is_cached(int file, uint64_t at)
+{
+    uint8_t byte;
+    struct iovec one = {&byte, sizeof(byte)};
+
+    return preadv2(file, &one, 1, (off_t)at, RWF_NOWAIT) == 1;
+}
+
+void base_file_fetch(int file, uint64_t size)
+{
+    uint8_t *part = NULL;
+
+    for (uint64_t at = 0; at < size;) {
+        ssize_t got = is_cached(file, at) ? (ssize_t)PROBED : 0;
+
+        if (!got && !part)
+            part = base_alloc(COPIED);
+        if (!got)
+            got = part ? pread(file, part, COPIED, (off_t)at) : -1;
+        if (got <= 0)
+            break;
+        at += (uint64_t)got;
+    }
+    base_free(part);
 }
 
 int base_file_copy(int from, int to, uint64_t size, off_t at)

@@ -31,6 +31,13 @@ int base_file_seal(int file, uint64_t size);
 int base_file_put(int file, const void *bytes, size_t size);
 /* The same at a place of the file, wherever the descriptor is. */
 int base_file_put_at(int file, const void *bytes, size_t size, off_t at);
+/*
+ * Reads what of the first `size` bytes is not in memory, so that whoever reads the file next need not wait
+ * for a disk. An error of the file is left to that reader.
+ */
+void base_file_fetch(int file, uint64_t size);
+/* `size` bytes at a place of the file, wherever the descriptor is. -ENODATA when there are fewer. */
+int base_file_fill_at(int file, void *bytes, size_t size, off_t at);
 /* The first `size` bytes of one file to a place of another. -ENODATA when there are fewer. */
 int base_file_copy(int from, int to, uint64_t size, off_t at);
 /* A new or emptied file for writing, or NULL with errno set. */

@@ -45,10 +45,11 @@ int drv_block_make(struct drv *d, uint32_t usage, uint64_t bytes, struct drv_blo
     return 0;
 }
 
-void drv_block_fill(struct drv *d, const struct drv_block *block, const void *from, uint64_t bytes)
+void drv_block_fill(struct drv *d, const struct drv_block *block, uint64_t offset, const void *from,
+                    uint64_t bytes)
 {
-    if (!d->platform.fill || !d->platform.fill(d->platform.context, &block->pages, from, bytes))
-        memcpy(block->host, from, bytes);
+    if (!d->platform.fill || !d->platform.fill(d->platform.context, &block->pages, offset, from, bytes))
+        memcpy((uint8_t *)block->host + offset, from, bytes);
 }
 
 uint64_t drv_block_own_bytes(const struct drv_block *block)

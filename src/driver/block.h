@@ -15,8 +15,9 @@ void drv_pages_give(struct drv *driver, struct drv_pages *pages);
 
 /* Pages mapped in the base domain. On failure `block` is unchanged. */
 int drv_block_make(struct drv *driver, uint32_t usage, uint64_t bytes, struct drv_block *block);
-/* Writes the first bytes of a block, all of whose pages are its own. */
-void drv_block_fill(struct drv *driver, const struct drv_block *block, const void *from, uint64_t bytes);
+/* Writes bytes of a block, all of whose pages are its own. */
+void drv_block_fill(struct drv *driver, const struct drv_block *block, uint64_t offset, const void *from,
+                    uint64_t bytes);
 /* Bytes of a block in pages that are its own. */
 uint64_t drv_block_own_bytes(const struct drv_block *block);
 /*

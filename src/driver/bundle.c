@@ -56,9 +56,9 @@ static IOReturn expand_bundle(struct drv *d, struct expansion *x, const struct a
 {
     struct pr_problem problem = {0};
 
-    if (!pr_e5_read(main, head->main_bytes, &x->e5, &problem) ||
-        !pr_e5_image_measure(&x->e5, &x->parts, &problem))
+    if (!pr_e5_read(main, head->main_bytes, &x->e5, &problem))
         return drv_refuse(d, kIOReturnBadArgument, "Program create: %s", problem.text);
+    pr_e5_image_measure(&x->e5, &x->parts);
     if (x->e5.constant_bytes != head->weights_bytes)
         return drv_refuse(d, kIOReturnBadArgument,
                           "Program create: the bundle wants %u bytes of constants and brings %" PRIu64 ".",

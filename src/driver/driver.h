@@ -91,10 +91,11 @@ struct drv_platform {
     int (*alloc)(void *context, uint64_t bytes, bool view, struct drv_pages *pages);
     void (*free)(void *context, struct drv_pages *pages);
     /*
-     * Copies to the beginning of such DRAM, for large amounts: memory that is written as a whole need not be
-     * cleared first. False: nothing is known of what it holds. May be NULL.
+     * Copies to a place in such DRAM, for large amounts: pages that are written as a whole need not be
+     * cleared first, and are in no view. False: nothing is known of what they hold. May be NULL.
      */
-    bool (*fill)(void *context, const struct drv_pages *pages, const void *from, uint64_t bytes);
+    bool (*fill)(void *context, const struct drv_pages *pages, uint64_t offset, const void *from,
+                 uint64_t bytes);
     bool one_in_flight; /* one request in the firmware; else one of each band */
     bool turns;         /* clients that wait for a domain respect the turns of others (driver/state.h) */
     bool timed;         /* the stages of a dispatch take their time (protocol/timing.h); needs `after` */
@@ -107,6 +108,12 @@ struct drv_platform {
     int (*surface_get)(void *context, uint32_t id, uint32_t task, struct drv_pages *pages,
                        struct base_error *error);
     void (*surface_put)(void *context, uint32_t id);
+    /*
+     * Copies from a surface without a view of it: also from one that is of a file, which surface_get refuses
+     * with -EINVAL. -EINVAL for a place outside, or bytes that are no longer there; with a sentence.
+     */
+    int (*surface_read)(void *context, uint32_t id, uint32_t task, uint64_t offset, void *to, uint64_t bytes,
+                        struct base_error *error);
 
     /* The 32 bytes of the public key that signs programs here; false: none is trusted. May be NULL. */
     bool (*trusted_key)(void *context, uint8_t *key);

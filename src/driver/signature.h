@@ -3,6 +3,7 @@
 #ifndef DRIVER_SIGNATURE_H
 #define DRIVER_SIGNATURE_H
 
+#include "base/hash.h"
 #include "driver/state.h"
 
 /* The arguments carry hashes, so a signature follows the image. */
@@ -11,6 +12,8 @@ bool drv_signature_present(const struct ane_program_args *args);
 struct drv_signed {
     const void *part[2];
     uint64_t bytes[2];
+    /* Of the second part: made while it was copied, where it is signed and `part` is NULL. */
+    uint8_t hash[BASE_HASH_BYTES];
 };
 /*
  * Judges a private copy of the program before it can be found. `signature` is NULL when none follows.

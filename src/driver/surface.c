@@ -91,19 +91,38 @@ static IOReturn add_mapping(struct drv_client *client, struct drv_domain *domain
     return kIOReturnSuccess;
 }
 
+/* What the platform said of a surface, as a code. */
+static IOReturn refuse_access(struct drv *d, int status, const struct base_error *error)
+{
+    switch (status) {
+    case 0: return kIOReturnSuccess;
+    case -EINVAL:
+    case -ENOENT: return drv_refuse(d, kIOReturnBadArgument, "%s", error->text);
+    case -EPERM: return drv_refuse(d, kIOReturnNotPermitted, "%s", error->text);
+    case -ENOMEM: return drv_refuse(d, kIOReturnNoMemory, "%s", error->text);
+    default: return drv_refuse(d, kIOReturnNoResources, "%s", error->text);
+    }
+}
+
 IOReturn drv_surface_get(const struct drv_client *client, uint32_t surface, struct drv_pages *pages)
 {
     struct drv *d = client->driver;
     struct base_error error = {{0}};
     int status = d->platform.surface_get(d->platform.context, surface, client->identity.task, pages, &error);
 
-    switch (status) {
-    case 0: return kIOReturnSuccess;
-    case -ENOENT: return drv_refuse(d, kIOReturnBadArgument, "%s", error.text);
-    case -EPERM: return drv_refuse(d, kIOReturnNotPermitted, "%s", error.text);
-    case -ENOMEM: return drv_refuse(d, kIOReturnNoMemory, "%s", error.text);
-    default: return drv_refuse(d, kIOReturnNoResources, "%s", error.text);
-    }
+    return refuse_access(d, status, &error);
+}
+
+IOReturn drv_surface_read(const struct drv_client *client, uint32_t surface, uint64_t offset, void *to,
+                          uint64_t bytes)
+{
+    struct drv *d = client->driver;
+    struct base_error error = {{0}};
+
+    return refuse_access(d,
+                         d->platform.surface_read(d->platform.context, surface, client->identity.task, offset,
+                                                  to, bytes, &error),
+                         &error);
 }
 
 /* What the platform says about a surface is checked here once; the mapper relies on it. */

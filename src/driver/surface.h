@@ -13,6 +13,9 @@
  * when it is another task's.
  */
 IOReturn drv_surface_get(const struct drv_client *client, uint32_t surface, struct drv_pages *pages);
+/* Copies from one, which may be of a file. The platform can do that. */
+IOReturn drv_surface_read(const struct drv_client *client, uint32_t surface, uint64_t offset, void *to,
+                          uint64_t bytes);
 /*
  * The mapping of a surface under a usage code in the client's domain, or in the base domain for what the
  * firmware itself writes. The client has a domain already. kIOReturnBadArgument when there is no such

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small pool of workers. Every piece is taken exactly once, from one counter; a run ends only when no
- * worker is inside it.
+ * A small pool of workers. A run's pieces are cut into one share for each thread, of pieces that follow each
+ * other. A thread takes those of its own share, and then those that are left in others: every piece is taken
+ * exactly once, from the counter of its share. A run ends only when no worker is inside it. So a thread
+ * has the same part of every tensor in run after run, as far as pieces follow the tensor: what it reads is in
+ * its own caches, and so is its counter. Between processors a cache line takes 0.1 to 0.3 us.
  *
  * A worker that is awake looks for a run by reading `gate` and joins by one atomic operation on it, so
  * handing over work costs a cache line, not a system call. It looks for SPIN_NS after its last run and then
@@ -52,6 +55,13 @@ struct worker {
     pthread_t thread;
 };
 
+/* Lines are fetched in pairs. */
+struct share {
+    atomic_size_t next; /* piece to take */
+    size_t end;
+    uint8_t rest[2 * LINE - 2 * sizeof(size_t)];
+};
+
 struct eng_pool {
     unsigned threads;
 
@@ -64,7 +74,6 @@ struct eng_pool {
     uint64_t shared;  /* nanoseconds of runs since then that they took part in */
 
     /* The run, for those that joined it. */
-    size_t count;
     eng_pool_fn *fn;
     void *context;
 
@@ -72,11 +81,11 @@ struct eng_pool {
     atomic_uint gate;
     atomic_bool stop;
     uint8_t line1[LINE];
-    atomic_size_t next; /* piece to take */
-    uint8_t line2[LINE];
     atomic_uint sleepers; /* workers that sleep or are about to */
     atomic_uint calls;    /* changed to wake them */
 
+    uint8_t line2[LINE];
+    struct share *share; /* one for each thread, behind the workers */
     struct worker worker[];
 };
 
@@ -175,6 +184,22 @@ static bool find_run(struct eng_pool *pool, unsigned *joined)
     }
 }
 
+/* A piece that nobody has taken, from `*from` on; false when none is left. */
+static bool take(struct eng_pool *pool, unsigned *from, size_t *piece)
+{
+    for (unsigned tried = 0; tried < pool->threads; tried++) {
+        struct share *share = &pool->share[*from];
+
+        if (atomic_load_explicit(&share->next, memory_order_relaxed) < share->end) {
+            *piece = atomic_fetch_add_explicit(&share->next, 1, memory_order_relaxed);
+            if (*piece < share->end)
+                return true;
+        }
+        *from = (*from + 1) % pool->threads;
+    }
+    return false;
+}
+
 static void *worker_main(void *argument)
 {
     const struct worker *self = argument;
@@ -184,7 +209,9 @@ static void *worker_main(void *argument)
 
     eng_float_begin();
     while (find_run(pool, &joined)) {
-        while ((piece = atomic_fetch_add_explicit(&pool->next, 1, memory_order_relaxed)) < pool->count)
+        unsigned from = self->number;
+
+        while (take(pool, &from, &piece))
             pool->fn(pool->context, piece, self->number);
         leave(pool);
     }
@@ -217,9 +244,10 @@ int eng_pool_create(unsigned threads, struct eng_pool **pool)
 
     if (threads < 1 || threads > ENG_POOL_THREADS_MAX)
         return -EINVAL;
-    made = base_alloc(sizeof(*made) + threads * sizeof(made->worker[0]));
+    made = base_alloc(sizeof(*made) + threads * (sizeof(made->worker[0]) + sizeof(made->share[0])));
     if (!made)
         return -ENOMEM;
+    made->share = (struct share *)(void *)(made->worker + threads);
     made->threads = threads;
     *pool = made;
     return 0;
@@ -294,13 +322,13 @@ static void count_gap(struct eng_pool *pool, uint64_t begin)
 /* True when workers lack to the end. */
 static bool take_pieces(struct eng_pool *pool, uint64_t begin)
 {
-    const size_t count = pool->count;
     bool lacks = lacks_workers(pool) && !wake_when_due(pool, begin, pool->alone);
+    unsigned from = 0;
     size_t piece;
 
-    while ((piece = atomic_fetch_add_explicit(&pool->next, 1, memory_order_relaxed)) < count) {
+    while (take(pool, &from, &piece)) {
         pool->fn(pool->context, piece, 0);
-        if (lacks && piece + 1 < count) {
+        if (lacks) {
             uint64_t time = now();
 
             lacks = !wake_when_due(pool, time, pool->alone + (time - begin));
@@ -309,14 +337,25 @@ static bool take_pieces(struct eng_pool *pool, uint64_t begin)
     return lacks;
 }
 
+/* The first shares have a piece more where the count is no multiple: how many such are before share i. */
+static size_t extra_before(const struct eng_pool *pool, size_t count, unsigned i)
+{
+    const size_t extra = count % pool->threads;
+
+    return i < extra ? i : extra;
+}
+
 static void open_run(struct eng_pool *pool, size_t count, eng_pool_fn *fn, void *context)
 {
     unsigned run = atomic_load_explicit(&pool->gate, memory_order_relaxed) / RUN_ONE + 1;
 
-    pool->count = count;
     pool->fn = fn;
     pool->context = context;
-    atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
+    for (unsigned i = 0; i < pool->threads; i++) {
+        atomic_store_explicit(&pool->share[i].next, count / pool->threads * i + extra_before(pool, count, i),
+                              memory_order_relaxed);
+        pool->share[i].end = count / pool->threads * (i + 1) + extra_before(pool, count, i + 1);
+    }
     atomic_store(&pool->gate, run * RUN_ONE | OPEN);
 }
 

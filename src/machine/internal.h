@@ -265,6 +265,9 @@ uint32_t mach_task_acts_for(uint32_t task);
 /* surface.c: -ENOENT, -EPERM for another task's that is not shared, -ENOMEM and others with a sentence. */
 int mach_surface_get(struct ane_machine *m, uint32_t id, uint32_t task, struct soc_buffer *buffer,
                      struct base_error *error);
+/* Copies from a surface, which may be of a file; the errors are the same, and -EINVAL for a place outside. */
+int mach_surface_read(uint32_t id, uint32_t task, uint64_t offset, void *to, uint64_t bytes,
+                      struct base_error *error);
 void mach_surface_put(struct ane_machine *m, uint32_t id);
 /* The machine ends: surfaces still attached to it are detached. */
 void mach_surfaces_detach(struct ane_machine *m);

@@ -7,12 +7,18 @@
  * A surface that the service has made is in a table of its own, under the service's id: its file is mapped
  * here, and clients of task 0 on a machine of this process may use it as well.
  *
+ * A surface of a file is read by the driver and by nothing else: it has no host address and no bank, because
+ * a file may become shorter at any time.
+ *
  * The row of a surface ends with the later of two: its release, and its last attachment. Both happen under
  * the table's lock, which may be taken inside a machine's lock, never around it.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <anemone/iokit.h>
@@ -45,6 +51,7 @@ struct share {
 struct surface {
     bool taken;    /* the row is in use */
     bool live;     /* not released */
+    bool of_file;  /* the bytes of a file: neither mapped nor attached */
     uint32_t turn; /* modulo TURNS; of this process's own */
     uint32_t id;
     ane_task_t task;
@@ -116,10 +123,29 @@ static struct surface *free_row(void)
     return NULL;
 }
 
+/* The caller's descriptor again, above the standard streams. 0 or a negative errno. */
+static int take_file(struct surface *surface, int file)
+{
+    struct stat about;
+
+    surface->file = base_alloc_allowed() ? fcntl(file, F_DUPFD_CLOEXEC, 3) : -1;
+    if (surface->file < 0)
+        return base_alloc_allowed() ? -errno : -ENOMEM;
+    if (fstat(surface->file, &about) || !S_ISREG(about.st_mode) || (uint64_t)about.st_size < surface->asked) {
+        close(surface->file);
+        return -EINVAL;
+    }
+    surface->base = NULL;
+    surface->of_file = true;
+    return 0;
+}
+
 /* 0 or a negative errno. */
 static int make_file(struct surface *surface)
 {
     int file = base_file_memory("anemone-surface", surface->bytes);
+
+    surface->of_file = false;
 
     return file < 0 ? file : map_file(surface, file);
 }
@@ -133,8 +159,8 @@ static void begin_row(struct surface *surface, ane_task_t task, uint32_t id)
     surface->shares = NULL;
 }
 
-/* With the table locked. */
-static int add(ane_task_t task, size_t bytes, uint32_t *id, struct base_error *error)
+/* With the table locked: of a file, or (-1) of memory. */
+static int add(ane_task_t task, int file, size_t bytes, uint32_t *id, struct base_error *error)
 {
     struct surface *surface = free_row();
     int status;
@@ -144,10 +170,10 @@ static int add(ane_task_t task, size_t bytes, uint32_t *id, struct base_error *e
                          SURFACES_MAX - 1);
     surface->asked = bytes;
     surface->bytes = pr_round_up(bytes, PR_PAGE_BYTES);
-    status = make_file(surface);
+    status = file < 0 ? make_file(surface) : take_file(surface, file);
     if (status)
-        return base_fail(error, -status, "Surface create: a memory file of %zu bytes could not be made: %s.",
-                         bytes, strerror(-status));
+        return base_fail(error, -status, "Surface create: a %sfile of %zu bytes could not be %s: %s.",
+                         file < 0 ? "memory " : "", bytes, file < 0 ? "made" : "taken", strerror(-status));
     surface->turn = (surface->turn + 1) % TURNS;
     *id = ((uint32_t)(surface - table) + surface->turn * SURFACES_MAX) | svc_client_surface_bit();
     begin_row(surface, task, *id);
@@ -172,6 +198,7 @@ static int add_served(ane_task_t task, size_t bytes, uint32_t id, int file, stru
     }
     surface->asked = bytes;
     surface->bytes = pr_round_up(bytes, PR_PAGE_BYTES);
+    surface->of_file = false;
     status = map_file(surface, file);
     if (status)
         return base_fail(error, -status, "Surface create: the service's %zu bytes could not be mapped: %s.",
@@ -199,28 +226,56 @@ static int create_served(ane_task_t task, size_t bytes, uint32_t *id, struct bas
     return status;
 }
 
-int ane_surface_create(ane_task_t task, size_t bytes, uint32_t *id)
+static int check_new(size_t bytes, uint32_t *id, struct base_error *error)
 {
-    struct base_error *error = mach_error_begin();
-    struct drv_identity identity;
-    int status;
-
     if (!id)
         return base_fail(error, EINVAL, "Surface create: no place for the id was given.");
     *id = 0;
     if (!bytes || bytes > SURFACE_BYTES)
         return base_fail(error, EINVAL, "Surface create: %zu bytes; 1 byte to 4 GiB are possible.", bytes);
+    return 0;
+}
+
+static int add_locked(ane_task_t task, int file, size_t bytes, uint32_t *id, struct base_error *error)
+{
+    struct drv_identity identity;
+    int status;
+
+    if (!mach_task_identity(task, &identity))
+        return -EINVAL;
+    pthread_mutex_lock(&table_lock);
+    status = add(identity.task, file, bytes, id, error);
+    pthread_mutex_unlock(&table_lock);
+    return status;
+}
+
+int ane_surface_create(ane_task_t task, size_t bytes, uint32_t *id)
+{
+    struct base_error *error = mach_error_begin();
+    int status = check_new(bytes, id, error);
+
+    if (status)
+        return status;
     switch (svc_client_serves(task, error)) {
     case 0: break;
     case 1: return create_served(task, bytes, id, error);
     default: return -ENODEV;
     }
-    if (!mach_task_identity(task, &identity))
-        return -EINVAL;
-    pthread_mutex_lock(&table_lock);
-    status = add(identity.task, bytes, id, error);
-    pthread_mutex_unlock(&table_lock);
-    return status;
+    return add_locked(task, -1, bytes, id, error);
+}
+
+int ane_surface_of_file(ane_task_t task, int file, size_t bytes, uint32_t *id)
+{
+    struct base_error *error = mach_error_begin();
+    int status = check_new(bytes, id, error);
+
+    if (status)
+        return status;
+    if (file < 0)
+        return base_fail(error, EBADF, "Surface create: no file was given.");
+    if (svc_client_serves(task, error))
+        return base_fail(error, ENOTSUP, "Surface create: the service reads no file of a client.");
+    return add_locked(task, file, bytes, id, error);
 }
 
 void *ane_surface_base(uint32_t id)
@@ -243,7 +298,12 @@ int ane_surface_descriptor(uint32_t id)
 
     pthread_mutex_lock(&table_lock);
     surface = find_surface(id);
-    file = surface && surface->live ? surface->file : base_fail(error, ENOENT, "There is no surface %u.", id);
+    if (!surface || !surface->live)
+        file = base_fail(error, ENOENT, "There is no surface %u.", id);
+    else if (surface->of_file)
+        file = base_fail(error, ENOTSUP, "Surface %u is of a file, which is not handed on.", id);
+    else
+        file = surface->file;
     pthread_mutex_unlock(&table_lock);
     return file;
 }
@@ -392,7 +452,8 @@ static bool end_client_view(uint32_t id)
 
     if (!surface || !surface->live)
         return false;
-    munmap(surface->base, surface->bytes);
+    if (surface->base)
+        munmap(surface->base, surface->bytes);
     surface->live = false;
     while (surface->shares)
         remove_share(&surface->shares);
@@ -463,6 +524,21 @@ static bool is_hidden(struct surface *surface, uint32_t task)
     return svc_client_surface_bit() && !may_use(surface, task);
 }
 
+/* With the table locked: a surface that clients of the task may use. */
+static int find_usable(uint32_t id, uint32_t task, struct surface **found, struct base_error *error)
+{
+    struct surface *surface = find_surface(id);
+
+    if (!surface || !surface->live || is_hidden(surface, task))
+        return base_fail(error, ENOENT, "There is no surface %u.", id);
+    if (!may_use(surface, task))
+        return base_fail(error, EPERM,
+                         "Surface %u belongs to another task, which has not shared it with task %u.", id,
+                         task);
+    *found = surface;
+    return 0;
+}
+
 int mach_surface_get(struct ane_machine *m, uint32_t id, uint32_t task, struct soc_buffer *buffer,
                      struct base_error *error)
 {
@@ -470,18 +546,46 @@ int mach_surface_get(struct ane_machine *m, uint32_t id, uint32_t task, struct s
     int status;
 
     pthread_mutex_lock(&table_lock);
-    surface = find_surface(id);
-    if (!surface || !surface->live || is_hidden(surface, task)) {
-        status = base_fail(error, ENOENT, "There is no surface %u.", id);
-    } else if (!may_use(surface, task)) {
+    status = find_usable(id, task, &surface, error);
+    if (!status && surface->of_file)
         status =
-            base_fail(error, EPERM,
-                      "Surface %u belongs to another task, which has not shared it with task %u.", id, task);
-    } else {
+            base_fail(error, EINVAL,
+                      "Surface %u is of a file: a program's weights are read from it, and nothing else.", id);
+    if (!status)
         status = attach(surface, m, buffer, error);
-    }
     pthread_mutex_unlock(&table_lock);
     return status;
+}
+
+int mach_surface_read(uint32_t id, uint32_t task, uint64_t offset, void *to, uint64_t bytes,
+                      struct base_error *error)
+{
+    struct surface *surface;
+    int status, file = -1;
+    uint64_t size = 0;
+
+    /* The read may wait for a disk, so it is not under the lock; the surface may be released meanwhile. */
+    pthread_mutex_lock(&table_lock);
+    status = find_usable(id, task, &surface, error);
+    if (!status)
+        size = surface->of_file ? surface->asked : surface->bytes;
+    if (!status && (offset > size || bytes > size - offset))
+        status = base_fail(error, EINVAL,
+                           "Surface %u has %" PRIu64 " bytes; %" PRIu64 " at %" PRIu64 " were to be read.",
+                           id, size, bytes, offset);
+    if (!status) {
+        file = fcntl(surface->file, F_DUPFD_CLOEXEC, 3);
+        if (file < 0)
+            status = base_fail(error, errno, "Surface %u cannot be read: %s.", id, strerror(errno));
+    }
+    pthread_mutex_unlock(&table_lock);
+    if (status)
+        return status;
+    status = base_file_fill_at(file, to, bytes, (off_t)offset);
+    close(file);
+    return status ? base_fail(error, EINVAL, "Surface %u cannot be read: %s.", id,
+                              status == -ENODATA ? "its file became shorter" : strerror(-status))
+                  : 0;
 }
 
 static void detach(struct surface *surface, struct attachment **link)

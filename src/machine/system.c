@@ -37,17 +37,25 @@ static void system_free(void *context, struct drv_pages *pages)
 }
 
 /* Into the file of DRAM: the host clears a page that is first touched by a store, but not for a write. */
-static bool system_fill(void *context, const struct drv_pages *pages, const void *from, uint64_t bytes)
+static bool system_fill(void *context, const struct drv_pages *pages, uint64_t offset, const void *from,
+                        uint64_t bytes)
 {
     const struct ane_machine *m = context;
     const uint8_t *at = from;
 
     for (uint32_t i = 0; i < pages->extents && bytes; i++) {
-        const uint64_t part = bytes < pages->extent[i].bytes ? bytes : pages->extent[i].bytes;
+        const struct pr_extent *extent = &pages->extent[i];
+        uint64_t part;
 
+        if (offset >= extent->bytes) {
+            offset -= extent->bytes;
+            continue;
+        }
+        part = bytes < extent->bytes - offset ? bytes : extent->bytes - offset;
         if (base_file_put_at(soc_memory_dram_file(m->memory), at, part,
-                             (off_t)(pages->extent[i].physical - soc_memory_base(m->memory))))
+                             (off_t)(extent->physical + offset - soc_memory_base(m->memory))))
             return false;
+        offset = 0;
         at += part;
         bytes -= part;
     }
@@ -63,6 +71,13 @@ static int system_surface_get(void *context, uint32_t id, uint32_t task, struct 
     if (!status)
         *pages = pages_of(&buffer);
     return status;
+}
+
+static int system_surface_read(void *context, uint32_t id, uint32_t task, uint64_t offset, void *to,
+                               uint64_t bytes, struct base_error *error)
+{
+    (void)context;
+    return mach_surface_read(id, task, offset, to, bytes, error);
 }
 
 static void system_surface_put(void *context, uint32_t id)
@@ -208,6 +223,7 @@ int mach_driver_start(struct ane_machine *m, struct base_error *error)
         .fill = system_fill,
         .surface_get = system_surface_get,
         .surface_put = system_surface_put,
+        .surface_read = system_surface_read,
         .trusted_key = system_trusted_key,
         .now = system_now,
         .wait = system_wait,

@@ -130,6 +130,8 @@ void pr_e5_record(const struct pr_e5 *e5, uint32_t index, struct pr_e5_record *r
  */
 size_t pr_e5_expand(const struct pr_e5 *e5, void *text, size_t capacity, uint32_t *first_words,
                     struct pr_problem *problem);
+/* The size of that stream, whether or not its records are accepted. */
+size_t pr_e5_text_bytes(const struct pr_e5 *e5);
 /*
  * Gives every port its buffer: buffers 4 to 31, outputs first, then inputs, each in port order. Where there
  * are more ports than buffers, outputs and inputs have half of the buffers each, or what the other direction

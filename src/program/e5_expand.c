@@ -503,6 +503,11 @@ static bool expand(struct pr_e5_expander *x, uint8_t words[PR_TD_WORDS_FULL * 4]
     return check_task(x, &task, span);
 }
 
+size_t pr_e5_text_bytes(const struct pr_e5 *e5)
+{
+    return (size_t)e5->records * TD_STEP;
+}
+
 size_t pr_e5_expand(const struct pr_e5 *e5, void *text, size_t capacity, uint32_t *first_words,
                     struct pr_problem *problem)
 {
@@ -526,5 +531,5 @@ size_t pr_e5_expand(const struct pr_e5 *e5, void *text, size_t capacity, uint32_
         memcpy((uint8_t *)text + at, words, sizeof(words));
         memset((uint8_t *)text + at + sizeof(words), 0, TD_STEP - sizeof(words));
     }
-    return (size_t)e5->records * TD_STEP;
+    return pr_e5_text_bytes(e5);
 }

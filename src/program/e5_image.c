@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "program/e5_image.h"
 
-bool pr_e5_image_measure(const struct pr_e5 *e5, struct pr_e5_parts *parts, struct pr_problem *problem)
+void pr_e5_image_measure(const struct pr_e5 *e5, struct pr_e5_parts *parts)
 {
-    uint32_t words;
-
-    *parts = (struct pr_e5_parts){.text_bytes = pr_e5_expand(e5, NULL, 0, &words, problem),
+    *parts = (struct pr_e5_parts){.text_bytes = pr_e5_text_bytes(e5),
                                   .scalars_bytes = (size_t)e5->records * PR_E5_SCALARS_BYTES};
-    return parts->text_bytes != 0;
 }
 
 bool pr_e5_image_make(const struct pr_e5 *e5, const void *weights, const struct pr_e5_parts *parts,

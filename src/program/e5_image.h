@@ -20,11 +20,11 @@ struct pr_e5_parts {
     void *text, *scalars;
 };
 
-/* Checks every record and fills the two sizes; false with a problem. */
-bool pr_e5_image_measure(const struct pr_e5 *e5, struct pr_e5_parts *parts, struct pr_problem *problem);
+/* Fills the two sizes. */
+void pr_e5_image_measure(const struct pr_e5 *e5, struct pr_e5_parts *parts);
 /*
- * After that, with memory for both parts. `weights` are the function's e5->constant_bytes. The image is not
- * to be moved afterwards.
+ * After that, with memory for both parts: checks every record; false with a problem. `weights` are the
+ * function's e5->constant_bytes. The image is not to be moved afterwards.
  */
 bool pr_e5_image_make(const struct pr_e5 *e5, const void *weights, const struct pr_e5_parts *parts,
                       struct pr_e5_image *image, struct pr_problem *problem);

@@ -122,6 +122,13 @@ static IOReturn call(io_connect_t connect, uint32_t selector, const void *in, si
     return IOConnectCallMethod(connect, selector, NULL, 0, in, size, NULL, NULL, NULL, NULL);
 }
 
+/* Weights that are in a file are read from there by the driver; the surface has all the rest. */
+static bool has_weights_apart(const struct e5_image *image)
+{
+    return image->representation == ANE_PROGRAM_RT && image->bundle->weights_file &&
+           !image->bundle->weights && image->bundle->weights_bytes;
+}
+
 /* Offset of a bundle's constants behind ANE_PROGRAM_IMAGE. */
 static size_t weights_at(const struct e5_image *image)
 {
@@ -130,8 +137,10 @@ static size_t weights_at(const struct e5_image *image)
 
 static size_t image_bytes(const struct e5_image *image)
 {
-    return image->representation == ANE_PROGRAM_RT ? weights_at(image) + image->bundle->weights_bytes
-                                                   : image->size;
+    if (image->representation != ANE_PROGRAM_RT)
+        return image->size;
+    return has_weights_apart(image) ? sizeof(struct ane_program_bundle) + image->size
+                                    : weights_at(image) + image->bundle->weights_bytes;
 }
 
 static size_t signature_at(const struct e5_image *image)
@@ -153,7 +162,7 @@ static int write_weights(const struct e5_image *image, uint32_t surface)
 {
     const int file = ane_surface_descriptor(surface);
 
-    if (image->representation != ANE_PROGRAM_RT)
+    if (image->representation != ANE_PROGRAM_RT || has_weights_apart(image))
         return 0;
     return file < 0 ? file
                     : cc_bundle_put_weights(image->bundle, file, ANE_PROGRAM_IMAGE + weights_at(image));
@@ -178,7 +187,7 @@ static void restore_weights(const struct e5_image *image, const uint8_t *surface
 }
 
 /* All but the weights of a bundle. The surface is zeroed. */
-static void write_program(const struct e5_image *image, const char *name, uint8_t *to)
+static void write_program(const struct e5_image *image, const char *name, uint32_t weights, uint8_t *to)
 {
     const struct ane_program_bundle bundle = {.main_bytes = image->size,
                                               .weights_bytes = image->bundle->weights_bytes};
@@ -186,6 +195,7 @@ static void write_program(const struct e5_image *image, const char *name, uint8_
                                     .version = ANE_PROGRAM_ARGS_VERSION,
                                     .image_size = image_bytes(image),
                                     .procedures = 1,
+                                    .weights = weights,
                                     .qos = ANE_REQUEST_QOS,
                                     .flags = ANE_PROGRAM_ARGS_FLAGS};
 
@@ -221,9 +231,23 @@ int64_t e5_device_surface(uint64_t bytes, const char *what, uint32_t *surface, v
                    (unsigned long long)bytes);
 }
 
+/* The surface of weights that are in a file; 0 where they are not. A disk is waited for here, not inside. */
+static int64_t open_weights(const struct e5_image *image, const char *what, uint32_t *weights)
+{
+    const struct cc_bundle *b = image->bundle;
+
+    *weights = 0;
+    if (!has_weights_apart(image))
+        return E5RT_OK;
+    base_file_fetch(b->weights_file, b->weights_bytes);
+    if (!ane_surface_of_file(0, b->weights_file, b->weights_bytes, weights))
+        return E5RT_OK;
+    return e5_fail(E5RT_NO_MEMORY, "%s: %s", what, ane_machine_error());
+}
+
 /* `surface` gets the program; the caller releases it. */
 static int64_t create(struct e5_loaded *loaded, const struct e5_image *image, const char *name,
-                      uint32_t *surface, void **bytes)
+                      uint32_t weights, uint32_t *surface, void **bytes)
 {
     struct ane_program_create arguments = {.size = ANE_PROGRAM_IMAGE + payload_bytes(image),
                                            .session = loaded->session};
@@ -235,7 +259,7 @@ static int64_t create(struct e5_loaded *loaded, const struct e5_image *image, co
     status = e5_device_surface(arguments.size, what, surface, bytes);
     if (!*bytes)
         return status;
-    write_program(image, name, *bytes);
+    write_program(image, name, weights, *bytes);
     status = write_weights(image, *surface);
     if (status == -ENOMEM || status == -ENOSPC)
         return e5_fail_memory("the surface of the program");
@@ -274,10 +298,17 @@ static int64_t prepare(struct e5_loaded *loaded)
 
 static int64_t load_here(const struct e5_image *image, const char *name, struct e5_loaded *loaded)
 {
-    uint32_t surface;
-    void *bytes;
-    int64_t status = create(loaded, image, name, &surface, &bytes);
+    uint32_t surface = 0, weights;
+    void *bytes = NULL;
+    char what[160];
+    int64_t status;
 
+    snprintf(what, sizeof(what), "Program %s", name);
+    status = open_weights(image, what, &weights);
+    if (!status)
+        status = create(loaded, image, name, weights, &surface, &bytes);
+    if (weights)
+        ane_surface_release(weights);
     if (!status) {
         status = prepare(loaded);
         if (status)

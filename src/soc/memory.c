@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Physical memory: one reserved host range, memory files placed in it. A run of DRAM is cleared when it is
- * freed, so that its next owner reads none of the old bytes.
+ * freed, so that its next owner reads none of the old bytes. Of long runs, the host keeps KEPT_MAX bytes of
+ * pages, since it takes longer to get a page from it than to clear one; the others are given back.
  *
  * DRAM is in the range as it is in physical memory. A surface is one piece of the range, whatever its
  * physical pages are: `frame` leads from a physical page of a surface to its host page.
@@ -42,6 +43,9 @@
 #define CLEAR_BY_STORE \
     (4u * PR_PAGE_BYTES) /* runs up to this are cleared by stores, longer ones by giving pages back */
 
+#define KEPT_MAX (16u << 20)
+#define KEPT     0x80u /* in `owner`: the page is free, and the host has not got it back */
+
 struct bank {
     uint64_t start; /* offset in the reserved range */
     uint64_t bytes;
@@ -76,7 +80,8 @@ struct soc_memory {
     uint64_t host_bytes;
     struct watch watch;
     struct soc_buddy *dram;
-    uint8_t *owner; /* per page of DRAM, of the run that starts there: enum soc_owner */
+    uint8_t *owner; /* per page of DRAM, of the run that starts there: enum soc_owner; or KEPT */
+    uint64_t kept;  /* bytes of pages with KEPT */
     struct soc_scatter scatter;
     struct soc_buddy *names;     /* physical pages of the surface space */
     struct soc_buddy *surfaces;  /* pages of the reserved range after DRAM */
@@ -226,6 +231,17 @@ uint64_t soc_memory_used(const struct soc_memory *memory)
     return soc_buddy_used(memory->dram) * PR_PAGE_BYTES;
 }
 
+/* The pages of a run are in use from now on. */
+static void own_run(struct soc_memory *m, enum soc_owner owner, uint64_t page, uint64_t pages)
+{
+    for (uint64_t i = page; i < page + pages && m->kept; i++) {
+        m->kept -= m->owner[i] & KEPT ? PR_PAGE_BYTES : 0;
+        m->owner[i] = 0;
+    }
+    UNPOISON(m->host + page * PR_PAGE_BYTES, pages * PR_PAGE_BYTES);
+    m->owner[page] = (uint8_t)owner;
+}
+
 int soc_memory_alloc(struct soc_memory *memory, enum soc_owner owner, uint64_t bytes, uint64_t *address,
                      struct base_error *error)
 {
@@ -239,15 +255,60 @@ int soc_memory_alloc(struct soc_memory *memory, enum soc_owner owner, uint64_t b
                          "No run of %" PRIu64 " free pages is left; 0x%" PRIx64 " of 0x%" PRIx64
                          " bytes of DRAM are in use.",
                          pages, soc_memory_used(memory), memory->dram_bytes);
-    UNPOISON(memory->host + page * PR_PAGE_BYTES, pages * PR_PAGE_BYTES);
-    memory->owner[page] = (uint8_t)owner;
+    own_run(memory, owner, page, pages);
     *address = memory->base + page * PR_PAGE_BYTES;
     return 0;
+}
+
+/* Writes zeros through the file: no page need be mapped for that. */
+static bool clear_file(const struct soc_memory *m, uint64_t offset, uint64_t bytes)
+{
+    static const uint8_t zeros[4 * PR_PAGE_BYTES];
+
+    for (uint64_t at = 0; at < bytes; at += sizeof(zeros))
+        if (base_file_put_at(m->bank[0].file, zeros, bytes - at < sizeof(zeros) ? bytes - at : sizeof(zeros),
+                             (off_t)(offset + at)))
+            return false;
+    return true;
+}
+
+/* The host has a page for every byte of it: to clear it takes no further memory. */
+static bool is_resident(const struct soc_memory *m, uint64_t offset, uint64_t bytes)
+{
+    enum { STEP = 1 << 20, SMALLEST = 4096 };
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    unsigned char there[STEP / SMALLEST];
+
+    for (uint64_t at = 0; at < bytes; at += STEP) {
+        const uint64_t part = bytes - at < STEP ? bytes - at : STEP;
+
+        if (mincore(m->host + offset + at, part, there))
+            return false;
+        for (size_t i = 0; i * page < part; i++)
+            if (!(there[i] & 1))
+                return false;
+    }
+    return true;
+}
+
+/* A long run whose pages the host does not get back. */
+static bool keep(struct soc_memory *m, uint64_t offset, uint64_t bytes)
+{
+    if (bytes <= CLEAR_BY_STORE || bytes > KEPT_MAX - m->kept || !is_resident(m, offset, bytes) ||
+        !clear_file(m, offset, bytes))
+        return false;
+    memset(m->owner + offset / PR_PAGE_BYTES, KEPT, bytes / PR_PAGE_BYTES);
+    m->kept += bytes;
+    return true;
 }
 
 /* The contents are discarded, so that the next owner reads zeros. */
 static void forget(struct soc_memory *m, uint64_t offset, uint64_t bytes)
 {
+    if (keep(m, offset, bytes)) {
+        POISON(m->host + offset, bytes);
+        return;
+    }
     /* The analyzer takes a buffer's view for the memory's own range, which is mapped as long as it exists. */
     if (bytes <= CLEAR_BY_STORE || madvise(m->host + offset, bytes, MADV_REMOVE))
         memset(m->host + offset, 0, bytes); /* NOLINT(clang-analyzer-core.NonNullParamChecker) */
@@ -312,8 +373,7 @@ int soc_memory_buffer_alloc(struct soc_memory *memory, enum soc_owner owner, uin
     for (uint32_t i = 0; i < made.extents; i++) {
         uint64_t offset = made.extent[i].physical - memory->base;
 
-        UNPOISON(memory->host + offset, made.extent[i].bytes);
-        memory->owner[offset / PR_PAGE_BYTES] = (uint8_t)owner;
+        own_run(memory, owner, offset / PR_PAGE_BYTES, made.extent[i].bytes / PR_PAGE_BYTES);
     }
     if (view)
         made.host = map_view(memory, &made);

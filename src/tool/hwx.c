@@ -29,9 +29,9 @@ static bool expand(struct making *making, struct cc_bundle *bundle, const char *
 
     if (bundle->parts)
         return fail(path, "the network has host segments; an image is one program of the engine.");
-    if (!pr_e5_read(bundle->main, bundle->main_bytes, &making->e5, &problem) ||
-        !pr_e5_image_measure(&making->e5, &making->parts, &problem))
+    if (!pr_e5_read(bundle->main, bundle->main_bytes, &making->e5, &problem))
         return fail(path, problem.text);
+    pr_e5_image_measure(&making->e5, &making->parts);
     if (making->e5.constant_bytes != bundle->weights_bytes)
         return fail(path, "the bundle's constants have another size than its program states.");
     if (making->e5.ports > PR_E5_PORT_BUFFERS) {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/hash.h"
+#include "base/tree.h"
 
 enum { BLOB_SLOTS_MIN = 64 }; /* of the hash table; a power of two */
 _Static_assert(CC_HASH_BYTES == BASE_HASH_BYTES, "a blob is named by its SHA-256");
@@ -123,7 +123,7 @@ int cc_constant(struct cc_lowering *l, const void *bytes, uint32_t size, uint32_
 
     if (status)
         return status;
-    base_hash_of(bytes, size, blob.hash);
+    base_tree_of(bytes, size, blob.hash);
     slot = find_slot(l, &blob);
     if (!*slot)
         status = add_blob(l, &blob, bytes, slot);

@@ -21,7 +21,7 @@
 #define MAIN           "main.e5"
 #define WEIGHTS        "weights.bin"
 #define MAIN_BYTES_MAX (64u << 20)
-#define BLOB_LINE      128u
+#define BLOB_LINE      160u
 
 /* The manifest's pieces, in their order; values are between them. */
 #define FORM_MAIN       "\",\n  \"" MAIN "\": {\"bytes\": "
@@ -53,7 +53,7 @@ static int manifest(const struct cc_program *p, const char *key, struct cc_bundl
     for (uint32_t i = 0; i < p->blobs; i++) {
         cc_hex(p->blob[i].hash, CC_HASH_BYTES, hash);
         at += (size_t)snprintf(*text + at, capacity - at,
-                               "%s" FORM_BLOB "%u" FORM_BLOB_BYTES "%u" CC_FORM_HASH "%s" FORM_BLOB_END,
+                               "%s" FORM_BLOB "%u" FORM_BLOB_BYTES "%u" CC_FORM_TREE "%s" FORM_BLOB_END,
                                i ? "," : "", p->blob[i].offset, p->blob[i].bytes, hash);
     }
     cc_manifest_write_end(*text, at, capacity, b);
@@ -79,14 +79,17 @@ static int write_weights(const char *folder, const struct cc_bundle *bundle, str
     return status ? status : cc_file_finish(path, file, cc_bundle_put_weights(bundle, file, 0), error);
 }
 
-/* Runs the reader and the expander of the driver: an error here is one of the compiler. */
-static int check_main(const uint8_t *bytes, size_t size, uint64_t weights, struct pr_e5 *e5,
+/*
+ * Runs the reader and the expander of the driver: an error here is one of the compiler. Records of a bundle
+ * that only goes to the driver are left to it.
+ */
+static int check_main(const uint8_t *bytes, size_t size, uint64_t weights, bool records, struct pr_e5 *e5,
                       struct base_error *error)
 {
     struct pr_problem problem = {0};
     uint32_t words;
 
-    if (!pr_e5_read(bytes, size, e5, &problem) || !pr_e5_expand(e5, NULL, 0, &words, &problem))
+    if (!pr_e5_read(bytes, size, e5, &problem) || (records && !pr_e5_expand(e5, NULL, 0, &words, &problem)))
         return base_fail(error, EBADMSG, "%s", problem.text);
     if (e5->constant_bytes != weights)
         return base_fail(error, EBADMSG,
@@ -119,7 +122,7 @@ static int fill(struct cc_program *program, const char *key, bool sign, struct c
         base_free(e5);
         return base_fail(error, ENOMEM, "There is no memory for a bundle.");
     }
-    status = check_main(b->main, b->main_bytes, b->weights_bytes, e5, error);
+    status = check_main(b->main, b->main_bytes, b->weights_bytes, true, e5, error);
     base_free(e5);
     if (status)
         return status;
@@ -211,7 +214,7 @@ static void read_blobs(struct cc_cursor *c, uint64_t weights)
         c->wrong |= cc_cursor_number(c) != end;
         cc_cursor_expect(c, FORM_BLOB_BYTES);
         end += cc_cursor_number(c);
-        cc_cursor_expect(c, CC_FORM_HASH);
+        cc_cursor_expect(c, CC_FORM_TREE);
         cc_cursor_digits(c, hash);
         cc_cursor_expect(c, FORM_BLOB_END);
     }
@@ -297,7 +300,7 @@ static int open_program(const char *folder, struct cc_bundle *b, char key[CC_KEY
     memcpy(b->model, m.model, sizeof(b->model));
     e5 = base_alloc(sizeof(*e5));
     b->path = base_strdup(folder);
-    status = e5 && b->path ? check_main(b->main, b->main_bytes, b->weights_bytes, e5, error)
+    status = e5 && b->path ? check_main(b->main, b->main_bytes, b->weights_bytes, !trusting, e5, error)
                            : base_fail(error, ENOMEM, "%s: there is no memory to read it.", folder);
     base_free(e5);
     return status;

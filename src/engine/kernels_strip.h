@@ -11,18 +11,18 @@
  * What becomes of the sums: two common ends take them from the registers; any other one takes them from
  * memory, because its code is too long to be repeated for each.
  */
-enum strip_end { STRIP_SUM, STRIP_CLAMP, STRIP_ANY };
+enum strip_end { STRIP_END_SUM, STRIP_END_CLAMP, STRIP_END_ANY };
 
 /* One vector of outputs. */
 INLINE void strip_store(uint8_t *to, vec sum, float bias, enum strip_end end, const struct eng_finish *f)
 {
-    struct tile_form form = {.clamp = end == STRIP_CLAMP, .sum = true};
+    struct tile_form form = {.clamp = end == STRIP_END_CLAMP, .sum = true};
 
     vec_to_fp16(to, tile_element(sum, vec_set(bias), form, f),
-                end == STRIP_CLAMP ? ENG_RULE_NAN_IS_ZERO : STORE_SUMS);
+                end == STRIP_END_CLAMP ? ENG_RULE_NAN_IS_ZERO : STORE_SUMS);
 }
 
-/* Some vectors of some channels, from `at` and `first` on; the sums of STRIP_ANY go to acc[channel]. */
+/* Some vectors of some channels, from `at` and `first` on; the sums of STRIP_END_ANY go to acc[channel]. */
 INLINE void strip_part(const struct eng_strip *s, uint32_t at, uint32_t first,
                        float acc[STRIP_CHANNELS][STRIP_WIDTH], unsigned channels, unsigned vectors,
                        enum strip_end end, const struct eng_finish *f)
@@ -57,7 +57,7 @@ INLINE void strip_part(const struct eng_strip *s, uint32_t at, uint32_t first,
         __builtin_prefetch(to + STRIP_PREFETCH, 1);
         UNROLL
         for (unsigned v = 0; v < vectors; v++)
-            if (end == STRIP_ANY)
+            if (end == STRIP_END_ANY)
                 vec_store(acc[c] + v * LANES, sum[c][v]);
             else
                 strip_store(to + 2 * (size_t)v * LANES, sum[c][v], s->bias[first + c], end, f);
@@ -71,7 +71,7 @@ INLINE void strip_any(const struct eng_strip *s, uint32_t at, uint32_t first, un
     float acc[STRIP_CHANNELS][STRIP_WIDTH] __attribute__((aligned(64)));
     uint8_t *to = s->to + first * s->channel + 2 * (size_t)at;
 
-    strip_part(s, at, first, acc, channels, vectors, STRIP_ANY, f);
+    strip_part(s, at, first, acc, channels, vectors, STRIP_END_ANY, f);
     for (unsigned c = 0; c < channels && first + c < s->channels; c++, to += s->channel) {
         vec bias = vec_set(s->bias[first + c]);
 
@@ -87,9 +87,9 @@ INLINE void strip_channels(const struct eng_strip *s, uint32_t at, unsigned vect
 {
     uint32_t c = 0, all = s->channels;
 
-    for (; end != STRIP_ANY && c + STRIP_CHANNELS <= all; c += STRIP_CHANNELS)
+    for (; end != STRIP_END_ANY && c + STRIP_CHANNELS <= all; c += STRIP_CHANNELS)
         strip_part(s, at, c, NULL, STRIP_CHANNELS, vectors, end, f);
-    for (; end != STRIP_ANY && c + STRIP_FEW <= all; c += STRIP_FEW)
+    for (; end != STRIP_END_ANY && c + STRIP_FEW <= all; c += STRIP_FEW)
         strip_part(s, at, c, NULL, STRIP_FEW, vectors, end, f);
     for (; c < all; c += STRIP_FEW)
         if (f->table)
@@ -117,9 +117,9 @@ TARGET static void strip(const struct eng_strip *s, const struct eng_finish *f)
     bool sum = eng_is_no_addend(f->acc_bias) && f->post_scale == 1;
 
     if (sum && !f->table && f->store == STORE_SUMS)
-        strip_by(s, STRIP_SUM, f);
+        strip_by(s, STRIP_END_SUM, f);
     else if (sum && f->table && f->store == STORE_RULES && is_clamp(f))
-        strip_by(s, STRIP_CLAMP, f);
+        strip_by(s, STRIP_END_CLAMP, f);
     else
-        strip_by(s, STRIP_ANY, f);
+        strip_by(s, STRIP_END_ANY, f);
 }

@@ -25,7 +25,7 @@ enum {
     SUMS_MAX = 1 << 16,     /* of a block with several chunks */
     PANEL_TAPS = 768,       /* of a step, */
     STRIP_TAPS = 2304,      /* and of one with strips, which is the only one */
-    STRIP_PIXELS = 48,      /* between prefetches, a multiple of every vector */
+    STRIP_PIXELS = 384,     /* between prefetches, a multiple of every vector */
     PIECE_WORK = 1 << 19,   /* products that are worth another thread */
     TILE_BYTES = 32,        /* of a row of a tile and the zeros that fill it up, as finish_tile has it */
 };

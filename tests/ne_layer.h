@@ -37,6 +37,7 @@ struct layer {
     struct eng_operands operands;
     struct pr_kernel_bytes stream[PR_ENGINES_MAX];
     const struct eng_table *table;
+    uint16_t speck; /* when it is not 0, one element of the input is this */
 };
 
 static inline uint32_t window_of(const struct layer *l)
@@ -139,6 +140,8 @@ static inline void layer_open(struct layer *l, struct test_rng *rng, enum palett
         random_fp16(rng, l->x.bytes, l->x.size, palette);
     else
         test_rng_bytes(rng, l->x.bytes, l->x.size);
+    if (l->speck)
+        memcpy(l->x.bytes + 2 * (size_t)pick(rng, 0, (uint32_t)(l->x.size / 2) - 1), &l->speck, 2);
     test_rng_bytes(rng, l->y.before, l->y.size);
     guarded_protect(&l->x);
     l->expected = malloc(l->y.size);

@@ -214,9 +214,13 @@ static void give_table(struct test_rng *rng, struct layer *l, struct eng_table *
     l->task.ne.relu = false;
 }
 
-/* Windows over one channel: rows from less than a vector to several strips. */
+/*
+ * Windows over one channel: rows from less than a vector to several strips, some of them with one element for
+ * which loads have a rule.
+ */
 static void windows(void **state)
 {
+    static const uint16_t specks[] = {0, 0, 0, 0x0001, 0x83ff, 0x7c01, 0xfe00, 0xfc00};
     struct eng_table table;
     struct test_rng rng;
     struct layer l;
@@ -242,7 +246,10 @@ static void windows(void **state)
         if (test_rng_bool(&rng))
             give_table(&rng, &l, &table);
         channels = pick(&rng, 1, 5);
-        set_surfaces(&rng, &l.task, (uint32_t[]){pick(&rng, 1, 150), pick(&rng, 1, 12), channels}, channels);
+        l.speck = specks[pick(&rng, 0, 7)];
+        set_surfaces(&rng, &l.task,
+                     (uint32_t[]){pick(&rng, 1, round % 15 ? 150 : 2300), pick(&rng, 1, 12), channels},
+                     channels);
         layer_open(&l, &rng, (enum palette)pick(&rng, 0, PALETTES - 1));
         check_layer(&l, round);
         layer_close(&l);
@@ -281,6 +288,52 @@ static void selections(void **state)
         layer_close(&l);
     }
     ways_end();
+}
+
+/* Kernels of channels of an output channel's own are read as the one reader of all kernels does. */
+static void unicast_streams(void **state)
+{
+    (void)state;
+    for (uint64_t round = 0; round < ROUNDS(300); round++) {
+        struct eng_scratch memory = {0};
+        struct pr_kernel_bytes stream[PR_ENGINES_MAX] = {0};
+        uint16_t *values, *bias;
+        struct eng_weights weights;
+        struct test_rng rng;
+        struct layer l;
+        uint64_t all, biases;
+
+        test_rng_init(&rng, 75000 + round);
+        memset(&l, 0, sizeof(l));
+        choose_unicast(&rng, &l.task.ne);
+        random_task(&rng, &l.task, 20, pick(&rng, 1, round % 4 ? 9 : 70));
+        l.task.ne.table = pick(&rng, 0, 3) == 0;
+        for (uint32_t e = 0; e < l.task.ne.engines; e++) {
+            stream[e].size = pr_kernel_stream_bytes(&l.task, e);
+            if (stream[e].size && round % 10 == 0)
+                stream[e].size -= pick(&rng, 0, 1);
+            stream[e].bytes = malloc(stream[e].size + 1);
+            assert_non_null(stream[e].bytes);
+            test_rng_bytes(&rng, (uint8_t *)(uintptr_t)stream[e].bytes, stream[e].size);
+        }
+        all = pr_kernel_weights(&l.task) * pr_kernel_groups(&l.task);
+        biases = (uint64_t)l.task.dst.extent[PR_AXIS_C] * pr_kernel_groups(&l.task);
+        values = malloc(2 * (all + biases));
+        assert_non_null(values);
+        bias = values + all;
+        if (pr_kernel_expand(&l.task, stream, values, bias, NULL)) {
+            assert_int_equal(eng_weights_open(&weights, &l.task, stream, false, &memory, NULL), 0);
+            assert_memory_equal(weights.values, values, 2 * all);
+            if (l.task.ne.bias)
+                assert_memory_equal(weights.bias, bias, 2 * biases);
+        } else {
+            assert_int_equal(eng_weights_open(&weights, &l.task, stream, false, &memory, NULL), -EINVAL);
+        }
+        for (uint32_t e = 0; e < l.task.ne.engines; e++)
+            free((void *)(uintptr_t)stream[e].bytes);
+        free(values);
+        eng_scratch_free(&memory);
+    }
 }
 
 /* One tap over few pixels: runs of weights of every length, and last channels that fill no vector. */
@@ -563,6 +616,7 @@ int main(void)
         cmocka_unit_test(folds),
         cmocka_unit_test(windows),
         cmocka_unit_test(selections),
+        cmocka_unit_test(unicast_streams),
         cmocka_unit_test(few_pixels),
         cmocka_unit_test(strips),
         cmocka_unit_test(bypasses),

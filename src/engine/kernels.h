@@ -248,6 +248,20 @@ struct eng_runs {
 #define ENG_WINOGRAD_GROUP 16u /* output channels in a plane of weights, a multiple of every `lanes` */
 #define ENG_WINOGRAD_TILES 64u /* maximum number of tiles in a row of a block, a multiple too */
 
+/*
+ * The weights of a group, in runs of fp16 values that follow each other: 9 rows for each input channel,
+ * `stride` bytes apart.
+ */
+#define ENG_WINOGRAD_RUN 4u /* the shortest run */
+struct eng_winograd_weights {
+    const uint8_t *run[ENG_WINOGRAD_GROUP / ENG_WINOGRAD_RUN];
+    unsigned lanes; /* of a run: 4, 8 or 16 */
+    size_t stride;
+    uint32_t channels;
+    float *to;
+    size_t plane;
+};
+
 /* Channels of a block's input. */
 struct eng_winograd_input {
     const uint8_t *fp16;
@@ -279,6 +293,7 @@ struct eng_winograd_output {
     uint32_t columns, rows; /* elements, not tiles */
     uint8_t *fp16;
     size_t stride;
+    size_t tail; /* bytes of zeros after each row, an even number */
     const struct eng_finish *finish;
 };
 
@@ -419,11 +434,7 @@ struct eng_kernels {
     /* Of n columns of fp16 values, rows `stride` bytes apart: sums of magnitudes, in the order of rows. */
     void (*magnitude_sums)(const uint8_t *from, size_t stride, size_t rows, size_t n, float *sums,
                            const struct eng_load *load);
-    /*
-     * Transforms the weights of a group: for each channel 9 rows of ENG_WINOGRAD_GROUP fp16 values, `stride`
-     * bytes apart.
-     */
-    void (*winograd_weights)(const uint8_t *from, size_t stride, float *to, size_t plane, size_t channels);
+    void (*winograd_weights)(const struct eng_winograd_weights *weights);
     void (*winograd_input)(const struct eng_winograd_input *in);
     void (*winograd_products)(const struct eng_winograd_products *products);
     void (*winograd_output)(const struct eng_winograd_output *out);

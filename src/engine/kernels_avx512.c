@@ -544,6 +544,51 @@ INLINE bool halves_any(halves v)
     return _mm512_test_epi32_mask((__m512i)v, (__m512i)v) != 0;
 }
 
+/* Rows of at most HALVES / rows values, each with its own number of them; zeros in their places else. */
+INLINE halves halves_of_rows(const uint8_t *const from[4], const size_t n[4], unsigned rows)
+{
+    __m256i low, high;
+
+    if (rows == 1)
+        return (halves)_mm512_maskz_loadu_epi16((__mmask32)((1ull << n[0]) - 1), from[0]);
+    if (rows == 2) {
+        low = _mm256_maskz_loadu_epi16(first(n[0]), from[0]);
+        high = _mm256_maskz_loadu_epi16(first(n[1]), from[1]);
+    } else {
+        low = _mm256_set_m128i(_mm_maskz_loadu_epi16((__mmask8)first(n[1]), from[1]),
+                               _mm_maskz_loadu_epi16((__mmask8)first(n[0]), from[0]));
+        high = _mm256_set_m128i(_mm_maskz_loadu_epi16((__mmask8)first(n[3]), from[3]),
+                                _mm_maskz_loadu_epi16((__mmask8)first(n[2]), from[2]));
+    }
+    return (halves)_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+}
+
+/* Numbers as operands of products: without denormals, and, with a ReLU, without those below zero. */
+INLINE halves halves_as_operands(halves v, bool relu)
+{
+    __mmask32 normal = _mm512_test_epi16_mask((__m512i)v, _mm512_set1_epi16(0x7c00));
+    __m512i kept = _mm512_maskz_mov_epi16(normal, (__m512i)v);
+
+    return (halves)(relu ? _mm512_max_epi16(kept, _mm512_setzero_si512()) : kept);
+}
+
+/* Which elements go to the lanes of a vector; lanes that are not `inside` become 0. */
+typedef struct {
+    __m512i from;
+    __mmask32 inside;
+} halves_picks;
+
+INLINE halves_picks halves_picks_of(const uint16_t from[LANES], uint32_t inside)
+{
+    return (halves_picks){_mm512_castsi256_si512(_mm256_loadu_si256((const void *)from)), inside};
+}
+
+INLINE vec vec_from_picks(halves v, const halves_picks *picks)
+{
+    return _mm512_cvtph_ps(
+        _mm512_castsi512_si256(_mm512_maskz_permutexvar_epi16(picks->inside, picks->from, (__m512i)v)));
+}
+
 INLINE short half_at(const uint8_t *from)
 {
     short half;

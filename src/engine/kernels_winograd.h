@@ -55,30 +55,53 @@ INLINE void winograd_kernel_line(vec out[4], vec g0, vec g1, vec g2)
     out[3] = g2;
 }
 
-TARGET static void winograd_weights(const uint8_t *from, size_t stride, float *to, size_t plane,
-                                    size_t channels)
+/* The weights of an input channel for LANES output channels; its rows are in one run or in several. */
+INLINE void winograd_kernel(const uint8_t *const *run, size_t at, size_t stride, unsigned lanes, float *to,
+                            size_t plane)
 {
     const struct eng_load load = {.rules = ENG_RULE_NO_DENORMALS};
+    vec g[9], down[3][4], out[4];
 
-    for (size_t c = 0; c < channels; c++, from += 9 * stride, to += ENG_WINOGRAD_GROUP) {
-        for (size_t i = 0; i < ENG_WINOGRAD_GROUP; i += LANES) {
-            vec g[9], down[3][4], out[4];
-
-            UNROLL
-            for (unsigned tap = 0; tap < 9; tap++)
-                g[tap] = vec_from_fp16(from + tap * stride + 2 * i, &load);
-            UNROLL
-            for (unsigned x = 0; x < 3; x++)
-                winograd_kernel_line(down[x], g[x], g[3 + x], g[6 + x]);
-            UNROLL
-            for (unsigned y = 0; y < 4; y++) {
-                winograd_kernel_line(out, down[0][y], down[1][y], down[2][y]);
-                UNROLL
-                for (unsigned x = 0; x < 4; x++)
-                    vec_store(to + (4 * y + x) * plane + i, out[x]);
-            }
-        }
+    vecs_from_fp16_runs(run, at, stride, lanes, &load, g);
+    vecs_from_fp16_runs(run, at + 4 * stride, stride, lanes, &load, g + 4);
+    g[8] = vec_from_fp16_runs(run, at + 8 * stride, lanes, &load);
+    UNROLL
+    for (unsigned x = 0; x < 3; x++)
+        winograd_kernel_line(down[x], g[x], g[3 + x], g[6 + x]);
+    UNROLL
+    for (unsigned y = 0; y < 4; y++) {
+        winograd_kernel_line(out, down[0][y], down[1][y], down[2][y]);
+        UNROLL
+        for (unsigned x = 0; x < 4; x++)
+            vec_store(to + (4 * y + x) * plane, out[x]);
     }
+}
+
+INLINE void winograd_kernels(const struct eng_winograd_weights *w, unsigned lanes)
+{
+    const uint8_t *run[ENG_WINOGRAD_GROUP / ENG_WINOGRAD_RUN];
+    size_t at = 0;
+
+    for (unsigned k = 0; k * lanes < ENG_WINOGRAD_GROUP; k++)
+        run[k] = w->run[k * lanes / w->lanes] + 2 * (k * lanes % w->lanes);
+    for (uint32_t c = 0; c < w->channels; c++, at += 9 * w->stride) {
+        UNROLL
+        for (unsigned i = 0; i < ENG_WINOGRAD_GROUP; i += LANES)
+            winograd_kernel(run + i / lanes, at, w->stride, lanes, w->to + c * ENG_WINOGRAD_GROUP + i,
+                            w->plane);
+    }
+}
+
+TARGET static void winograd_weights(const struct eng_winograd_weights *given)
+{
+    const struct eng_winograd_weights w = *given;
+
+    if (w.lanes >= LANES)
+        winograd_kernels(&w, LANES);
+    else if (w.lanes == 8)
+        winograd_kernels(&w, 8);
+    else
+        winograd_kernels(&w, 4);
 }
 
 /* Four inputs become four: d0 - d2, d1 + d2, d2 - d1, d1 - d3. */
@@ -197,11 +220,131 @@ INLINE void winograd_channel(const struct eng_winograd_input *in, const uint8_t 
     }
 }
 
+#if LANES == 16
+/*
+ * Inputs of at most 32 columns: a vector of tiles has several rows of them, whose elements are picked out of
+ * fp16 vectors with as many input rows, two rows apart. They are transformed in the same order as above.
+ */
+struct winograd_picks {
+    unsigned rows;      /* of tiles in a vector: 1, 2 or 4 */
+    halves_picks of[4]; /* for each column of a tile */
+};
+
+INLINE struct winograd_picks winograd_picks_of(const struct eng_winograd_input *in)
+{
+    struct winograd_picks p = {.rows = in->n > 16 ? 1 : in->n > 8 ? 2 : 4};
+    unsigned step = 2 * LANES / p.rows;
+
+    for (unsigned x = 0; x < 4; x++) {
+        uint16_t from[LANES];
+        uint32_t inside = 0;
+
+        for (unsigned lane = 0; lane < LANES; lane++) {
+            uint32_t row = lane / in->columns, column = 2 * (lane % in->columns) + x;
+            bool there = row < p.rows && column >= in->before && column - in->before < in->n;
+
+            from[lane] = there ? (uint16_t)(row * step + column - in->before) : 0;
+            inside |= (uint32_t)there << lane;
+        }
+        p.of[x] = halves_picks_of(from, inside);
+    }
+    return p;
+}
+
+/* Row `row` of the block and those that are two rows apart, as many as a vector of tiles has. */
+INLINE halves winograd_rows_of(const struct eng_winograd_input *in, const uint8_t *fp16, uint32_t row,
+                               unsigned rows, bool relu)
+{
+    const uint8_t *from[4];
+    size_t n[4];
+
+    UNROLL
+    for (unsigned k = 0; k < rows; k++) {
+        bool inside = winograd_is_inside(in, row + 2 * k);
+
+        from[k] = fp16 + (inside ? (row + 2 * k - in->above) * in->stride : 0);
+        n[k] = inside ? in->n : 0;
+    }
+    return halves_as_operands(halves_of_rows(from, n, rows), relu);
+}
+
+INLINE void winograd_small_rows(const struct eng_winograd_input *in, const uint8_t *fp16,
+                                const struct winograd_picks *picks, unsigned rows, uint32_t y, float *to,
+                                bool relu)
+{
+    size_t left = (size_t)(in->rows - y) * in->columns;
+    vec line[4][4], out[4];
+
+    UNROLL
+    for (unsigned i = 0; i < 4; i++) {
+        halves v = winograd_rows_of(in, fp16, 2 * y + i, rows, relu);
+
+        winograd_input_line(line[i], vec_from_picks(v, &picks->of[0]), vec_from_picks(v, &picks->of[1]),
+                            vec_from_picks(v, &picks->of[2]), vec_from_picks(v, &picks->of[3]));
+    }
+    UNROLL
+    for (unsigned x = 0; x < 4; x++) {
+        winograd_input_line(out, line[0][x], line[1][x], line[2][x], line[3][x]);
+        UNROLL
+        for (unsigned k = 0; k < 4; k++) {
+            if (left >= LANES)
+                vec_store(to + (4 * k + x) * in->plane, out[k]);
+            else
+                vec_store_part(to + (4 * k + x) * in->plane, out[k], left);
+        }
+    }
+}
+
+INLINE void winograd_small(const struct eng_winograd_input *in, unsigned rows, bool relu)
+{
+    const struct winograd_picks picks = winograd_picks_of(in);
+
+    for (uint32_t c = 0; c < in->channels; c++) {
+        const uint8_t *fp16 = in->fp16 + c * in->channel_stride;
+        float *to = in->to + c * in->to_stride;
+
+        for (uint32_t y = 0; y < in->rows; y += rows, to += (size_t)rows * in->columns)
+            winograd_small_rows(in, fp16, &picks, rows, y, to, relu);
+    }
+}
+
+INLINE bool winograd_input_is_small(const struct eng_winograd_input *in)
+{
+    return in->n <= 2 * LANES && in->columns <= (in->n > 16 ? 16 : in->n > 8 ? 8 : 4);
+}
+
+INLINE void winograd_input_small(const struct eng_winograd_input *in, bool relu)
+{
+    if (in->n > 16)
+        winograd_small(in, 1, relu);
+    else if (in->n > 8)
+        winograd_small(in, 2, relu);
+    else
+        winograd_small(in, 4, relu);
+}
+#else
+INLINE bool winograd_input_is_small(const struct eng_winograd_input *in)
+{
+    (void)in;
+    return false;
+}
+
+INLINE void winograd_input_small(const struct eng_winograd_input *in, bool relu)
+{
+    (void)in;
+    (void)relu;
+}
+#endif
+
 INLINE void winograd_input_by(const struct eng_winograd_input *given, bool relu)
 {
     const struct eng_winograd_input in = *given;
     struct winograd_rows rows;
 
+    if (winograd_input_is_small(&in)) {
+        winograd_input_small(&in, relu);
+        return;
+    }
     __builtin_memset(rows.floats, 0, sizeof(rows.floats));
     for (uint32_t c = 0; c < in.channels; c++)
         winograd_channel(&in, in.fp16 + c * in.channel_stride, &rows, in.to + c * in.to_stride, relu);
@@ -334,25 +477,28 @@ INLINE void winograd_output_line(vec out[2], vec m0, vec m1, vec m2, vec m3)
     out[1] = vec_sub(vec_sub(m1, m2), m3);
 }
 
-INLINE void winograd_store(uint8_t *y, vec v, size_t left, bool table, const struct eng_finish *f)
+/* `tail` bytes of zeros follow the last element. */
+INLINE void winograd_store(uint8_t *y, vec v, size_t left, size_t tail, bool table,
+                           const struct eng_finish *f)
 {
     if (!left)
         return;
     v = finish_element(v, vec_set(f->bias), table, f);
-    if (left >= LANES)
+    if (left > LANES)
         vec_to_fp16(y, v, f->store);
     else
-        vec_to_fp16_part(y, v, left, f->store);
+        store_last(y, v, left, tail, f->store);
 }
 
 /* A row of tiles: two output rows, or one. */
-INLINE void winograd_output_row(const float *m, size_t plane, size_t columns, uint8_t *y0, uint8_t *y1,
+INLINE void winograd_output_row(const float *m, const struct eng_winograd_output *o, uint8_t *y0, uint8_t *y1,
                                 bool table, const struct eng_finish *f)
 {
     uint8_t *const y[2] = {y0, y1};
+    const size_t plane = o->plane;
 
-    for (size_t x = 0; x < columns; x += 2 * LANES, m += LANES) {
-        size_t left = columns - x, right = left > LANES ? left - LANES : 0;
+    for (size_t x = 0; x < o->columns; x += 2 * LANES, m += LANES) {
+        size_t left = o->columns - x, right = left > LANES ? left - LANES : 0;
         vec down[4][2], out[2], first_half, second_half;
 
         UNROLL
@@ -365,21 +511,21 @@ INLINE void winograd_output_row(const float *m, size_t plane, size_t columns, ui
                 continue;
             winograd_output_line(out, down[0][row], down[1][row], down[2][row], down[3][row]);
             vec_zip(out[0], out[1], &first_half, &second_half);
-            winograd_store(y[row] + 2 * x, first_half, left, table, f);
-            winograd_store(y[row] + 2 * x + 2 * LANES, second_half, right, table, f);
+            winograd_store(y[row] + 2 * x, first_half, left, o->tail, table, f);
+            winograd_store(y[row] + 2 * x + 2 * LANES, second_half, right, o->tail, table, f);
         }
     }
 }
 
-INLINE void winograd_output_by(const struct eng_winograd_output *out, bool table)
+INLINE void winograd_output_by(const struct eng_winograd_output *given, bool table)
 {
-    const struct eng_finish f = *out->finish;
-    const float *m = out->m;
-    uint8_t *y = out->fp16;
+    const struct eng_winograd_output out = *given;
+    const struct eng_finish f = *out.finish;
+    const float *m = out.m;
+    uint8_t *y = out.fp16;
 
-    for (uint32_t row = 0; row < out->rows; row += 2, m += (out->columns + 1) / 2, y += 2 * out->stride)
-        winograd_output_row(m, out->plane, out->columns, y, row + 1 < out->rows ? y + out->stride : NULL,
-                            table, &f);
+    for (uint32_t row = 0; row < out.rows; row += 2, m += (out.columns + 1) / 2, y += 2 * out.stride)
+        winograd_output_row(m, &out, y, row + 1 < out.rows ? y + out.stride : NULL, table, &f);
 }
 
 TARGET static void winograd_output(const struct eng_winograd_output *out)

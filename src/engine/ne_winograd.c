@@ -135,39 +135,62 @@ static void gather(const uint8_t *from, size_t stride, uint16_t *to, size_t rows
     }
 }
 
-/* Weights of a few input channels for a group: in place where they are contiguous, else gathered. */
-static const uint8_t *weights_at(const struct plan *p, uint32_t group, uint32_t channel, uint32_t channels,
-                                 uint16_t *gathered, size_t *stride)
+/* The runs of a group's weights where they lie; false when they are short or not alike. */
+static bool find_runs(const struct plan *p, uint32_t first, struct eng_winograd_weights *to)
 {
     const struct eng_ne *ne = p->ne;
-    uint32_t first = group * GROUP, count = eng_least(GROUP, p->cout - first), run;
-    const uint8_t *from;
+    uint32_t run = 0, each = 0;
+    size_t stride;
 
-    run = eng_weights_run(ne->weights, ne->task, ne->group, first, count, (uint64_t)channel * TAPS, &from,
-                          stride);
-    if (run == GROUP)
-        return from;
+    if (p->cout - first < GROUP)
+        return false;
+    for (uint32_t c = 0, i = 0; c < GROUP; c += run, i++) {
+        run =
+            eng_weights_run(ne->weights, ne->task, ne->group, first + c, GROUP - c, 0, &to->run[i], &stride);
+        each = i ? each : run;
+        to->stride = i ? to->stride : stride;
+        if (run != each || run < ENG_WINOGRAD_RUN || GROUP % run || stride != to->stride)
+            return false;
+    }
+    to->lanes = each;
+    return true;
+}
+
+/* Weights of a few input channels for a group, made contiguous; absent output channels have zeros. */
+static void gather_weights(const struct plan *p, uint32_t first, uint32_t channel, uint32_t channels,
+                           uint16_t *gathered)
+{
+    const struct eng_ne *ne = p->ne;
+    uint32_t count = eng_least(GROUP, p->cout - first), run;
+    const uint8_t *from;
+    size_t stride;
+
     if (count < GROUP)
         memset(gathered, 0, (size_t)channels * TAPS * GROUP * sizeof(*gathered));
     for (uint32_t c = 0; c < count; c += run) {
         run = eng_weights_run(ne->weights, ne->task, ne->group, first + c, count - c,
-                              (uint64_t)channel * TAPS, &from, stride);
-        gather(from, *stride, gathered + c, (size_t)channels * TAPS, run);
+                              (uint64_t)channel * TAPS, &from, &stride);
+        gather(from, stride, gathered + c, (size_t)channels * TAPS, run);
     }
-    *stride = GROUP * sizeof(*gathered);
-    return (const uint8_t *)gathered;
 }
 
 static void transform_weights(const struct plan *p, uint32_t group, float *u)
 {
+    struct eng_winograd_weights weights = {.channels = p->cin, .to = u, .plane = p->u_plane};
     uint16_t gathered[GATHERED * TAPS * GROUP];
 
+    if (find_runs(p, group * GROUP, &weights)) {
+        p->kernels->winograd_weights(&weights);
+        return;
+    }
+    weights.run[0] = (const uint8_t *)gathered;
+    weights.lanes = GROUP;
+    weights.stride = GROUP * sizeof(*gathered);
     for (uint32_t c = 0; c < p->cin; c += GATHERED) {
-        uint32_t channels = eng_least(GATHERED, p->cin - c);
-        size_t stride;
-        const uint8_t *from = weights_at(p, group, c, channels, gathered, &stride);
-
-        p->kernels->winograd_weights(from, stride, u + (size_t)c * GROUP, p->u_plane, channels);
+        weights.channels = eng_least(GATHERED, p->cin - c);
+        weights.to = u + (size_t)c * GROUP;
+        gather_weights(p, group * GROUP, c, weights.channels, gathered);
+        p->kernels->winograd_weights(&weights);
     }
 }
 
@@ -257,16 +280,11 @@ static void load_bias(const struct plan *p, uint32_t first, uint32_t count, floa
     }
 }
 
-/* The tails of packed rows that end with this block. */
-static void fill_tails(const struct eng_view *dst, const struct block *b,
-                       const struct eng_winograd_output *out)
+/* The bytes of packed rows that follow those which end with this block. */
+static size_t tail_of(const struct eng_view *dst, const struct block *b,
+                      const struct eng_winograd_output *out)
 {
-    uint8_t *row = out->fp16 - (size_t)b->x * 2 * 2;
-
-    if (!dst->tail || b->x * 2 + out->columns < dst->extent[PR_AXIS_W])
-        return;
-    for (uint32_t i = 0; i < out->rows; i++, row += out->stride)
-        memset(row + dst->tail_begin, 0, dst->tail - dst->tail_begin);
+    return b->x * 2 + out->columns < dst->extent[PR_AXIS_W] ? 0 : dst->tail - dst->tail_begin;
 }
 
 /* One output channel: in place, or by way of the gathered rows. */
@@ -279,8 +297,8 @@ static void store_channel(const struct plan *p, const struct block *b, struct en
     if (eng_view_is_packed(dst, PR_AXIS_W)) {
         out->fp16 = eng_view_line_target(dst, &line, NULL);
         out->stride = dst->stride[PR_AXIS_H];
+        out->tail = tail_of(dst, b, out);
         p->kernels->winograd_output(out);
-        fill_tails(dst, b, out);
         return;
     }
     out->fp16 = gathered;

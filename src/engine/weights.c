@@ -32,6 +32,51 @@ static int check_dense(const struct pr_task *task, const struct pr_kernel_bytes 
     return 0;
 }
 
+/*
+ * Output channels with their own input channels, every weight there as it is: a channel's weights follow each
+ * other, and the channels of an engine do, so that they need not be looked up one at a time.
+ */
+static bool is_plain_unicast(const struct pr_task *task)
+{
+    const struct pr_ne *n = &task->ne;
+
+    return n->unicast && !n->ones && !n->sparse && !n->palette && n->kernel_format == PR_FP16 && n->ox == 1;
+}
+
+static void expand_engine(const struct pr_task *task, const uint8_t *from, size_t plane, uint32_t engine,
+                          uint16_t *values, uint16_t *bias)
+{
+    uint32_t cout = task->dst.extent[PR_AXIS_C];
+    uint64_t taps = pr_kernel_weights(task) / cout;
+
+    for (uint64_t tap = 0; tap < taps; tap++) {
+        const uint8_t *at = from + 2 * (eng_weights_row(task, tap) + (task->ne.bias ? 1 : 0));
+
+        for (uint32_t c = engine; c < cout; c += task->ne.engines, at += plane)
+            memcpy(values + tap * cout + c, at, 2);
+    }
+    for (uint32_t c = engine; task->ne.bias && c < cout; c += task->ne.engines, from += plane)
+        memcpy(bias + c, from, 2);
+}
+
+static void expand_unicast(const struct pr_task *task, const struct pr_kernel_bytes *streams,
+                           uint16_t *values, uint16_t *bias)
+{
+    uint32_t cout = task->dst.extent[PR_AXIS_C];
+    struct pr_kernel_place place, next;
+
+    for (uint32_t group = 0; group < pr_kernel_groups(task); group++) {
+        for (uint32_t engine = 0; engine < task->ne.engines && engine < cout; engine++) {
+            pr_kernel_place(task, group, engine, &place);
+            next = place;
+            if (engine + task->ne.engines < cout)
+                pr_kernel_place(task, group, engine + task->ne.engines, &next);
+            expand_engine(task, streams[place.engine].bytes + place.offset, next.offset - place.offset,
+                          engine, values + group * pr_kernel_weights(task), bias + (size_t)group * cout);
+        }
+    }
+}
+
 static int expand(struct eng_weights *weights, const struct pr_task *task,
                   const struct pr_kernel_bytes *streams, struct eng_scratch *memory,
                   struct pr_problem *problem)
@@ -51,6 +96,10 @@ static int expand(struct eng_weights *weights, const struct pr_task *task,
         return -ENOMEM;
     weights->values = values;
     weights->bias = values + groups * each;
+    if (is_plain_unicast(task) && !check_dense(task, streams, NULL)) {
+        expand_unicast(task, streams, values, values + groups * each);
+        return 0;
+    }
     return pr_kernel_expand(task, streams, values, values + groups * each, problem) ? 0 : -EINVAL;
 }
 

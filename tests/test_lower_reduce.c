@@ -294,6 +294,17 @@ static void softmax_of_any_length(void **state)
     check_norm(CC_OP_SOFTMAX, GR(1, 20000, 1, 2), 2, 0, -8, 8);
 }
 
+/* Blocks of planes: the last one is not full, one plane is more than a block, and the planes are moved. */
+static void norms_in_blocks(void **state)
+{
+    (void)state;
+    check_norm(CC_OP_SOFTMAX, GR(1, 1, 4111, 130), 8, 0, -8, 8);
+    check_norm(CC_OP_SOFTMAX, GR(1, 3, 90, 2050), 4, 0, -8, 8);
+    check_norm(CC_OP_LAYER_NORM, GR(1, 1, 1303, 450), 8, 1e-3f, -3, 4);
+    check_norm(CC_OP_LAYER_NORM, GR(1, 3, 150, 1200), 12, 1e-3f, -3, 4);
+    check_norm(CC_OP_LAYER_NORM, GR(1, 60, 30, 400), 2, 1e-12f, -3, 4);
+}
+
 static void norms_of_any_length(void **state)
 {
     (void)state;
@@ -311,9 +322,9 @@ static void norms_of_any_length(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(long_reductions),     cmocka_unit_test(composed_reductions),
-        cmocka_unit_test(random_reductions),   cmocka_unit_test(softmax_of_any_length),
-        cmocka_unit_test(norms_of_any_length),
+        cmocka_unit_test(long_reductions),       cmocka_unit_test(composed_reductions),
+        cmocka_unit_test(norms_in_blocks),       cmocka_unit_test(random_reductions),
+        cmocka_unit_test(softmax_of_any_length), cmocka_unit_test(norms_of_any_length),
     };
 
     return cmocka_run_group_tests(tests, open_machine, close_machine);

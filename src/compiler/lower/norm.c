@@ -17,6 +17,12 @@
 
 enum { ADDEND_MAX = 2048 }; /* fp16 values below this are at most 1 apart */
 
+/*
+ * A tensor of so many bytes is taken in blocks of planes: the tasks of a block follow each other while its
+ * elements are near (in L2, and in the caches of a host), and intermediate results need the room of one block.
+ */
+enum { BLOCKED_BYTES = 1 << 20, BLOCK_BYTES = 1 << 18 };
+
 /* x and y are views of the axes 1, kept, rows, width. */
 struct planes {
     struct cc_view x, y;
@@ -86,10 +92,32 @@ static int close_planes(struct cc_lowering *l, const struct planes *p)
     return p->moved ? cc_emit_move(l, &p->back_from, &p->back_to, NULL) : 0;
 }
 
-/* Two scalars for each plane: two rows, in which the scalars of neighbouring planes are 64 bytes apart. */
-static int open_scalars(struct cc_lowering *l, const struct planes *p, struct cc_view *scalars)
+/* The planes of a block, at least one. */
+static uint32_t planes_of_block(const struct cc_view *x)
 {
-    return cc_view_scratch(l, (uint32_t[CC_AXES]){1, 2, p->x.extent[CC_AXIS_C], 1}, scalars);
+    uint64_t plane = (uint64_t)x->extent[CC_AXIS_H] * x->stride[CC_AXIS_H];
+    uint32_t kept = x->extent[CC_AXIS_C];
+
+    if (kept * plane < BLOCKED_BYTES)
+        return kept;
+    return plane > BLOCK_BYTES ? 1 : (uint32_t)(BLOCK_BYTES / plane);
+}
+
+/* `count` planes from `first` on, or as many as there are. */
+static struct cc_view some_planes(const struct cc_view *v, uint32_t first, uint32_t count)
+{
+    struct cc_view part = *v;
+    uint32_t left = v->extent[CC_AXIS_C] - first;
+
+    part.extent[CC_AXIS_C] = left < count ? left : count;
+    part.at.offset += first * v->stride[CC_AXIS_C];
+    return part;
+}
+
+/* Two scalars for each plane: two rows, in which the scalars of neighbouring planes are 64 bytes apart. */
+static int open_scalars(struct cc_lowering *l, uint32_t planes, struct cc_view *scalars)
+{
+    return cc_view_scratch(l, (uint32_t[CC_AXES]){1, 2, planes, 1}, scalars);
 }
 
 static struct cc_view scalar_row(const struct cc_view *scalars, unsigned row)
@@ -136,35 +164,46 @@ static int emit_planes(struct cc_lowering *l, struct pr_e5_record r, const struc
     return status;
 }
 
-static int softmax_planes(struct cc_lowering *l, const struct planes *p)
+/* One block; `t` has room for it. The exponentials take the place of their exponents. */
+static int softmax_block(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *scalars,
+                         const struct cc_view *t, const struct cc_view *y)
 {
     struct cc_planar subtract = {.flags = PR_E5_SUBTRACT2, .scale = PR_HALF_LOG2_E},
                      multiply = {.op = PR_PE_MUL};
     struct cc_table exponential = cc_table_curve(CC_CURVE_EXP2);
     struct cc_neural pass = {.table = &exponential};
     struct pr_e5_record maximum = cc_record(PR_E5_REDUCE), sum = cc_record(PR_E5_REDUCE);
-    struct cc_view scalars, first, second, t, e;
-    int status = open_scalars(l, p, &scalars);
+    struct cc_view first = scalar_row(scalars, 0), second = scalar_row(scalars, 1);
+    int status;
 
-    if (!status)
-        status = cc_view_scratch(l, p->x.extent, &t);
-    if (!status)
-        status = cc_view_scratch(l, p->x.extent, &e);
-    if (status)
-        return status;
-    first = scalar_row(&scalars, 0);
-    second = scalar_row(&scalars, 1);
     maximum.op = PR_PE_REDUCE_MAX;
     sum.op = PR_PE_REDUCE_SUM;
     sum.function = PR_PE_RECIPROCAL;
-    status = emit_planes(l, maximum, &p->x, &first);
+    status = emit_planes(l, maximum, x, &first);
     if (!status)
-        status = cc_emit_planar(l, &subtract, &p->x, &first, &t);
+        status = cc_emit_planar(l, &subtract, x, &first, t);
     if (!status)
-        status = cc_emit_move(l, &t, &e, &pass);
+        status = cc_emit_move(l, t, t, &pass);
     if (!status)
-        status = emit_planes(l, sum, &e, &second);
-    return status ? status : cc_emit_planar(l, &multiply, &e, &second, &p->y);
+        status = emit_planes(l, sum, t, &second);
+    return status ? status : cc_emit_planar(l, &multiply, t, &second, y);
+}
+
+static int softmax_planes(struct cc_lowering *l, const struct planes *p)
+{
+    uint32_t kept = p->x.extent[CC_AXIS_C], block = planes_of_block(&p->x);
+    int status = 0;
+
+    for (uint32_t at = 0; at < kept && !status; at += block) {
+        struct cc_view x = some_planes(&p->x, at, block), y = some_planes(&p->y, at, block), scalars, t;
+
+        status = open_scalars(l, x.extent[CC_AXIS_C], &scalars);
+        if (!status)
+            status = cc_view_scratch(l, x.extent, &t);
+        if (!status)
+            status = softmax_block(l, &x, &scalars, &t, &y);
+    }
+    return status;
 }
 
 static uint32_t engine_axes(const struct cc_lowering *l, const struct cc_op *op, uint32_t axes)
@@ -210,15 +249,15 @@ static int bound_roots(struct cc_lowering *l, float epsilon, const struct cc_vie
     return status ? status : cc_emit_planar(l, &(struct cc_planar){.op = PR_PE_MIN}, roots, &limit, to);
 }
 
-/* (x - mean) / sqrt(variance + epsilon) of each plane, to `to`. */
-static int normalize(struct cc_lowering *l, float epsilon, const struct planes *p, const struct cc_view *to)
+static int normalize_block(struct cc_lowering *l, float epsilon, const struct cc_view *x,
+                           const struct cc_view *to)
 {
     struct pr_e5_record mean = cc_record(PR_E5_REDUCE), root = cc_record(PR_E5_REDUCE2),
                         affine = cc_record(PR_E5_AFFINE);
-    float count = (float)p->x.extent[CC_AXIS_H] * (float)p->x.extent[CC_AXIS_W];
+    float count = (float)x->extent[CC_AXIS_H] * (float)x->extent[CC_AXIS_W];
     bool bounded = epsilon_is_lost(epsilon);
     struct cc_view scalars, first, second, roots;
-    int status = open_scalars(l, p, &scalars);
+    int status = open_scalars(l, x->extent[CC_AXIS_C], &scalars);
 
     if (status)
         return status;
@@ -238,12 +277,26 @@ static int normalize(struct cc_lowering *l, float epsilon, const struct planes *
     affine.src[1].row = scalars.stride[CC_AXIS_C];
     affine.flags = PR_E5_SUBTRACT2;
     if (!status)
-        status = emit_planes(l, mean, &p->x, &first);
+        status = emit_planes(l, mean, x, &first);
     if (!status)
-        status = emit_planes(l, root, &p->x, &roots);
+        status = emit_planes(l, root, x, &roots);
     if (!status && bounded)
         status = bound_roots(l, epsilon, &roots, &second);
-    return status ? status : emit_planes(l, affine, &p->x, to);
+    return status ? status : emit_planes(l, affine, x, to);
+}
+
+/* (x - mean) / sqrt(variance + epsilon) of each plane, to `to`. */
+static int normalize(struct cc_lowering *l, float epsilon, const struct planes *p, const struct cc_view *to)
+{
+    uint32_t kept = p->x.extent[CC_AXIS_C], block = planes_of_block(&p->x);
+    int status = 0;
+
+    for (uint32_t at = 0; at < kept && !status; at += block) {
+        struct cc_view x = some_planes(&p->x, at, block), y = some_planes(to, at, block);
+
+        status = normalize_block(l, epsilon, &x, &y);
+    }
+    return status;
 }
 
 /* x / sqrt(sum x^2 + epsilon) of each plane. */
@@ -252,7 +305,7 @@ static int unit_planes(struct cc_lowering *l, float epsilon, const struct planes
     struct pr_e5_record root = cc_record(PR_E5_REDUCE);
     bool bounded = epsilon_is_lost(epsilon);
     struct cc_view scalars, first, second;
-    int status = open_scalars(l, p, &scalars);
+    int status = open_scalars(l, p->x.extent[CC_AXIS_C], &scalars);
 
     if (status)
         return status;

@@ -199,14 +199,21 @@ INLINE void reduce_end(float *y, size_t n, const struct eng_pe_constants *k)
         vec_store_part(y + i, vec_add(vec_mul(factor, vec_load_part(y + i, n - i)), epsilon), n - i);
 }
 
+/*
+ * Rows from here on are read one after the other: a mean is the first to read a tensor, and where that comes
+ * from DRAM, several rows side by side get less than half the bandwidth of one.
+ */
+#define ALONE 1024
+
 INLINE void pe_planes_of(const struct eng_planes *planes, float *y, struct pe_form form,
                          enum pr_pe_reduce reduce, const struct eng_pe_constants *constants)
 {
     const struct eng_pe_constants k = pe_constants_of(constants, form);
     const struct eng_planes p = *planes;
+    bool alone = !form.two && p.columns >= ALONE;
     uint32_t c = 0;
 
-    for (; c + CHAINS <= p.channels; c += CHAINS)
+    for (; c + CHAINS <= p.channels && !alone; c += CHAINS)
         planes_from(&p, c, CHAINS, y + c, form, reduce, &k);
     for (; c < p.channels; c++)
         planes_from(&p, c, 1, y + c, form, reduce, &k);

@@ -385,6 +385,70 @@ static void elementwise(void **state)
     ways_end();
 }
 
+/* Rows on 64-byte boundaries with zeros after them, as surfaces have them. */
+static void surface_layout(struct pr_tensor *t, const uint32_t extent[PR_AXES])
+{
+    uint32_t row = (2 * extent[PR_AXIS_W] + 63) / 64 * 64;
+
+    memcpy(t->extent, extent, sizeof(t->extent));
+    t->home = PR_HOME_DRAM;
+    t->zero_tail = true;
+    memcpy(t->stride,
+           (uint32_t[]){2, row, row * extent[PR_AXIS_H], row * extent[PR_AXIS_H],
+                        row * extent[PR_AXIS_H] * extent[PR_AXIS_C]},
+           sizeof(t->stride));
+}
+
+/* The same once more, with the result in the place of source 1. */
+static void check_in_place(struct test_rng *rng, const struct pr_task *task, uint64_t round)
+{
+    struct eng_operands operands;
+    struct bench s;
+    struct way way;
+
+    bench_open(&s, rng, task);
+    random_fp16(rng, s.y.before, s.y.size, ANY);
+    operands_of(task, s.y.bytes, s.b.bytes, s.y.bytes, &operands);
+    memcpy(s.expected, s.y.before, s.y.size);
+    model_run(task, true, s.y.before, s.b.bytes, s.expected);
+    for (unsigned i = 0; way_get(i, &way); i++) {
+        struct eng_compute compute = {.policy = ENG_M1, .path = way.path, .pool = way_begin(&way)};
+
+        memcpy(s.y.bytes, s.y.before, s.y.size);
+        eng_pe_run(&compute, task, &operands);
+        check_bytes(&task->dst, s.y.bytes, s.expected, s.y.size, &way, round);
+    }
+    bench_close(&s);
+}
+
+/* Every width around one, two and four vectors, without factors: the loops for the most frequent tasks. */
+static void rows_of_surfaces(void **state)
+{
+    static const enum pr_pe_op ops[] = {PR_PE_ADD, PR_PE_ADD, PR_PE_MAX, PR_PE_MIN, PR_PE_MUL};
+    struct test_rng rng;
+
+    (void)state;
+    for (uint32_t round = 0; round < 5 * 70; round++) {
+        uint32_t extent[PR_AXES] = {1 + round % 70, 3, 1, 5, 1};
+        struct pr_task task = {.unit = PR_UNIT_PE};
+
+        test_rng_init(&rng, 15000 + round);
+        task.pe = (struct pr_pe){.op = ops[round / 70],
+                                 .two_sources = true,
+                                 .scale = ONE,
+                                 .pre_scale = ONE,
+                                 .final_scale = 0x3f800000,
+                                 .relu = pick(&rng, 0, 3) == 0};
+        task.pe.negate2 = task.pe.op == PR_PE_ADD && pick(&rng, 0, 3) == 0;
+        surface_layout(&task.src[0], extent);
+        surface_layout(&task.src[1], extent);
+        surface_layout(&task.dst, extent);
+        check_task(&rng, &task, round);
+        check_in_place(&rng, &task, round);
+    }
+    ways_end();
+}
+
 static void reductions(void **state)
 {
     struct test_rng rng;
@@ -526,11 +590,9 @@ static void allocates_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(elementwise),
-        cmocka_unit_test(reductions),
-        cmocka_unit_test(large),
-        cmocka_unit_test(in_place),
-        cmocka_unit_test(destination_on_itself),
+        cmocka_unit_test(elementwise),       cmocka_unit_test(rows_of_surfaces),
+        cmocka_unit_test(reductions),        cmocka_unit_test(large),
+        cmocka_unit_test(in_place),          cmocka_unit_test(destination_on_itself),
         cmocka_unit_test(allocates_nothing),
     };
 

@@ -118,7 +118,7 @@ static inline bool eng_is_no_addend(float value)
     return value == 0 && __builtin_signbit(value);
 }
 
-/* Before a table or ReLU, an fp16 value that is loaded keeps its bits but for the rules on NaN, 0 and slices. */
+/* Before a table or ReLU, a value keeps its bits, except by the rules on NaN, zero and slices. */
 static inline bool eng_finish_is_identity(const struct eng_load *load, const struct eng_finish *f)
 {
     const unsigned loads = ENG_RULE_NAN_IS_INFINITY | ENG_RULE_SLICE;

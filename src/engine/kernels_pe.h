@@ -25,8 +25,8 @@ INLINE bool pe_shows_infinities(enum pr_pe_op op, bool two)
 }
 
 /*
- * A sum of two fp16 values is a multiple of 2^-24, and so is the larger one: fp16 has all of these near 0, and
- * none becomes -0 by rounding. Then -0 + 0 decides the sign before the conversion.
+ * A sum of two fp16 values is a multiple of 2^-24, and so is the larger one: fp16 has all of these near 0,
+ * and none becomes -0 by rounding. Then -0 + 0 decides the sign before the conversion.
  */
 INLINE bool pe_is_exact_near_zero(struct pe_form form)
 {

@@ -16,15 +16,19 @@ static void load_line(const struct eng_mac_plan *m, struct eng_line line, float 
     }
 }
 
-/* Zeros before and after the elements of each row. */
+static void clear(float *to, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        to[i] = 0;
+}
+
+/* Zeros before and after the elements of each row: those after one row and before the next are neighbours. */
 static void load_margins(const struct eng_mac_plan *m, float *to, uint32_t rows, uint32_t first, uint32_t end)
 {
-    for (; rows; rows--, to += m->in_columns) {
-        for (uint32_t i = 0; i < first; i++)
-            to[i] = 0;
-        for (uint32_t i = end; i < m->in_columns; i++)
-            to[i] = 0;
-    }
+    clear(to, first);
+    for (to += end; rows > 1; rows--, to += m->in_columns)
+        clear(to, m->in_columns - end + first);
+    clear(to, m->in_columns - end);
 }
 
 /* The rows of one input channel, with zeros where a row ends before the block does. */

@@ -4,6 +4,8 @@
  */
 #include "engine/ne_block.h"
 
+#include <string.h>
+
 static void load_line(const struct eng_mac_plan *m, struct eng_line line, float *to)
 {
     const struct eng_view *src = &m->ne->operands.src[0];
@@ -16,15 +18,27 @@ static void load_line(const struct eng_mac_plan *m, struct eng_line line, float 
     }
 }
 
-/* Zeros before and after the elements of each row. */
+/* Rows of no more floats are cleared whole: the margins of each, one by one, would take longer. */
+enum { SHORT_ROW = 64 };
+
+static void clear(float *to, size_t count)
+{
+    memset(to, 0, count * sizeof(*to));
+}
+
+/* Zeros before and after the elements of each row: those after one row and before the next are neighbours. */
 static void load_margins(const struct eng_mac_plan *m, float *to, uint32_t rows, uint32_t first, uint32_t end)
 {
-    for (; rows; rows--, to += m->in_columns) {
-        for (uint32_t i = 0; i < first; i++)
-            to[i] = 0;
-        for (uint32_t i = end; i < m->in_columns; i++)
-            to[i] = 0;
+    if (first == 0 && end == m->in_columns)
+        return;
+    if (m->in_columns <= SHORT_ROW) {
+        clear(to, (size_t)rows * m->in_columns);
+        return;
     }
+    clear(to, first);
+    for (to += end; rows > 1; rows--, to += m->in_columns)
+        clear(to, m->in_columns - end + first);
+    clear(to, m->in_columns - end);
 }
 
 /* The rows of one input channel, with zeros where a row ends before the block does. */

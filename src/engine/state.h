@@ -97,6 +97,7 @@ struct eng {
     uint64_t arrivals;
     struct eng_event_line line[ENG_EVENT_LINES];
     struct eng_queue queue[PR_TQ_COUNT];
+    uint32_t taken;                /* a bit for each queue that has a request in slot 0 */
     const struct eng_queue *shown; /* whose image the register window shows: that of the last started */
 
     /* The descriptor in the datapath. */

@@ -25,6 +25,7 @@ void eng_taskmgr_reset(struct eng *e)
     for (unsigned i = 0; i < PR_TM_ERRORS; i++)
         e->error[i] = PR_TM_ERROR_FINE;
     memset(e->line, 0, sizeof(e->line));
+    e->taken = 0;
     for (unsigned i = 0; i < PR_TQ_COUNT; i++) {
         struct eng_queue *q = &e->queue[i];
 
@@ -39,10 +40,7 @@ void eng_taskmgr_reset(struct eng *e)
 
 bool eng_taskmgr_idle(const struct eng *e)
 {
-    for (unsigned i = 0; i < PR_TQ_COUNT; i++)
-        if (e->queue[i].slot[0].present)
-            return false;
-    return true;
+    return !e->taken;
 }
 
 static enum pr_tm_code code_of(const struct pr_problem *problem)
@@ -151,8 +149,10 @@ void eng_taskmgr_push(struct eng *e, uint32_t value)
     e->faulted = false;
     latch(slot, e, q, value);
     slot->arrival = ++e->arrivals;
-    if (slot == &q->slot[0])
+    if (slot == &q->slot[0]) {
+        e->taken |= 1u << queue;
         start_cursor(q);
+    }
     eng_taskmgr_schedule(e);
 }
 
@@ -160,10 +160,11 @@ static int most_urgent(const struct eng *e)
 {
     int best = -1;
 
-    for (int i = 0; i < (int)PR_TQ_COUNT; i++) {
+    for (uint32_t left = e->taken; left; left &= left - 1) {
+        const int i = __builtin_ctz(left);
         const struct eng_request *r = &e->queue[i].slot[0], *b = best < 0 ? NULL : &e->queue[best].slot[0];
 
-        if (!r->present || e->queue[i].stuck)
+        if (e->queue[i].stuck)
             continue;
         if (!b || r->priority < b->priority || (r->priority == b->priority && r->arrival < b->arrival))
             best = i;
@@ -196,10 +197,14 @@ static void retire(struct eng *e, unsigned queue, uint32_t code)
 
     SOC_TRACE(e->trace, ENG_RETIRE, queue, nid, q->cursor.index, code);
     e->committed = nid << PR_TM_COMMITTED_NID_LO;
-    q->slot[0] = q->slot[1];
-    q->slot[1].present = false;
-    if (q->slot[0].present)
+    if (q->slot[1].present) {
+        q->slot[0] = q->slot[1];
+        q->slot[1].present = false;
         start_cursor(q);
+    } else {
+        q->slot[0].present = false;
+        e->taken &= ~(1u << queue);
+    }
     post_end(e, queue, nid, index, code);
 }
 
@@ -328,6 +333,7 @@ void eng_taskmgr_abort(struct eng *e, uint32_t queues)
         }
         SOC_TRACE(e->trace, ENG_ABORT, i, q->cursor.index);
         q->slot[0].present = q->slot[1].present = false;
+        e->taken &= ~(1u << i);
         q->stuck = q->waits = false;
         e->stats.aborted++;
     }

@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define LARGE_PAGE ((uintptr_t)2 << 20)
+
 static atomic_ulong acquisitions;
 static atomic_ulong fail_at; /* acquisition number that fails; 0 = none */
 
@@ -91,6 +93,15 @@ void base_clear(void *memory, size_t bytes)
     }
     memset(memory, 0, before);
     memset((uint8_t *)memory + before + whole, 0, bytes - before - whole);
+}
+
+void base_expect_writes(void *memory, size_t bytes)
+{
+    const uintptr_t from = ((uintptr_t)memory + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+    const uintptr_t to = ((uintptr_t)memory + bytes) / LARGE_PAGE * LARGE_PAGE;
+
+    if (memory && from < to)
+        (void)madvise((void *)from, to - from, MADV_HUGEPAGE); /* without large pages it works as well */
 }
 
 void *base_realloc(void *memory, size_t bytes)

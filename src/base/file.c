@@ -187,6 +187,7 @@ static int read_all(int file, const char *path, size_t size, uint8_t **bytes, st
     *bytes = base_alloc(size + 1);
     if (!*bytes)
         return base_fail(error, ENOMEM, "%s: there is no memory to read it.", path);
+    base_expect_writes(*bytes, size);
     status = base_file_fill(file, *bytes, size);
     if (status == -ENODATA)
         return base_fail(error, ENODATA, "%s: it became shorter than its %zu bytes while it was read.", path,

@@ -75,6 +75,7 @@ int cc_grow(const struct cc_lowering *l, void **array, uint32_t *capacity, uint6
     larger = wanted > UINT32_MAX ? NULL : base_realloc(*array, wanted * size);
     if (!larger)
         return cc_no_memory(l);
+    base_expect_writes(larger, wanted * size);
     *array = larger;
     *capacity = (uint32_t)wanted;
     return 0;

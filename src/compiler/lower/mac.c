@@ -45,6 +45,7 @@ static int pack_block(struct cc_lowering *l, const struct cc_pack *pack, struct 
     bytes = base_alloc(size);
     if (!bytes)
         return cc_no_memory(l);
+    base_expect_writes(bytes, size);
     sparse = l->flags & CC_LOWER_SPARSE && !pack->unicast ? cc_pack_sparse(pack, stream, bytes) : 0;
     if (sparse) {
         for (uint32_t e = 1; e < cc_pack_streams(pack); e++)

@@ -202,6 +202,7 @@ int cc_blob_read(const char *folder, const char *path, uint64_t offset, const ch
                                (unsigned long long)bytes);
             goto out;
         }
+        base_expect_writes(copy, bytes);
         status = read_at(file, copy, bytes, pr_le64(descriptor + 16));
     }
     if (status) {

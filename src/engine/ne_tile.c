@@ -6,6 +6,10 @@
  * A tile's sums are in registers from the first tap of a step to the last. Input is converted to fp32 once
  * for a block, weights once for a block and group of channels. Where one step has all input channels, a
  * tile's sums are finished and stored at once; otherwise they are kept between the steps.
+ *
+ * Where the destination's rows are packed and one step has all input channels, outputs that fill vectors are
+ * computed as strips instead (kernels_strip.h), whose vectors are pixels, so that nothing is transposed. Tiles
+ * are then what is left at the end of a line.
  */
 #include "engine/ne_tile.h"
 

@@ -29,7 +29,7 @@ struct eng_table {
     float place, last;           /* the first knot's x times scale, and the last knot's x */
     float inner_low, inner_high; /* between these, without them, a plain table has neither tail nor clamp */
     /*
-     * Of fp16 values in [0, most] and [-0, least], as bits, the value is between two knots: y0 + t * step, and
+     * Of fp16 values in [0, most] and [-0, least], as bits, the value is between knots: y0 + t * step, and
      * for exp2 that times a power of two. No knot is -0, infinite or a NaN.
      */
     bool spots;

@@ -19,7 +19,7 @@ enum { ADDEND_MAX = 2048 }; /* fp16 values below this are at most 1 apart */
 
 /*
  * A tensor of so many bytes is taken in blocks of planes: the tasks of a block follow each other while its
- * elements are near (in L2, and in the caches of a host), and intermediate results need the room of one block.
+ * elements are near (in L2, and in the caches of a host); intermediate results need room for one block.
  */
 enum { BLOCKED_BYTES = 1 << 20, BLOCK_BYTES = 1 << 18 };
 

@@ -157,15 +157,10 @@ INLINE vec vec_and(vec v, uint32_t mask)
     return _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(v), _mm512_set1_epi32((int)mask)));
 }
 
-/* As vec_max and vec_min for two numbers; of equal ones, or with a NaN, the second. */
+/* As vec_max for two numbers; of equal ones, or with a NaN, the second. */
 INLINE vec vec_larger(vec a, vec b)
 {
     return _mm512_max_ps(a, b);
-}
-
-INLINE vec vec_smaller(vec a, vec b)
-{
-    return _mm512_min_ps(a, b);
 }
 
 /* The lanes of a from the n-th on, then the first ones of b; n is 1 to 4. */
@@ -179,19 +174,6 @@ INLINE vec vec_shift(vec a, vec b, unsigned n)
     case 3: return _mm512_castsi512_ps(_mm512_alignr_epi32(high, low, 3));
     default: return _mm512_castsi512_ps(_mm512_alignr_epi32(high, low, 4));
     }
-}
-
-/* Lanes 0, 2, 4 ... of a, then of b; and the others. */
-INLINE vec vec_even(vec a, vec b)
-{
-    return _mm512_permutex2var_ps(
-        a, _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30), b);
-}
-
-INLINE vec vec_odd(vec a, vec b)
-{
-    return _mm512_permutex2var_ps(
-        a, _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31), b);
 }
 
 /* Not the other way round: of -0 and 0, or with a NaN, the instruction gives the second operand. */
@@ -675,15 +657,6 @@ INLINE struct lanes lanes_between(int64_t begin, int64_t end)
     size_t to = end < 0 ? 0 : end < LANES ? (size_t)end : LANES;
 
     return (struct lanes){(__mmask16)(first(to) & ~first(from))};
-}
-
-/* Those lanes; the others are `outside`, and their bytes are not read. */
-INLINE vec vec_from_fp16_lanes(const uint8_t *from, struct lanes which, const struct eng_load *load,
-                               vec outside)
-{
-    vec v = vec_of_fp16(_mm256_maskz_loadu_epi16(which.mask, from), load);
-
-    return _mm512_mask_mov_ps(outside, which.mask, v);
 }
 
 /*

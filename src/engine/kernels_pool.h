@@ -10,6 +10,7 @@
 #define POOL_INFINITY (uint16_t)(0x7c00 - POOL_LOWEST)
 #define POOL_ZERO     (uint16_t)(0 - POOL_LOWEST)
 #define POOL_OUTPUTS  1024u /* columns of a strip, a multiple of LANES */
+#define POOL_AHEAD    6 /* input rows from the first one of a window to those that are fetched meanwhile */
 #define POOL_LINE     (2 * POOL_OUTPUTS + 2 + 2 * HALVES)
 
 typedef int16_t pool_signed __attribute__((vector_size(2 * HALVES)));
@@ -17,8 +18,8 @@ typedef uint32_t pool_pairs __attribute__((vector_size(2 * HALVES)));
 typedef uint16_t pool_results __attribute__((vector_size(2 * LANES)));
 
 /*
- * A strip of outputs, and the columns under it: the largest ranks of a window's rows, between those of padding.
- * A line is made before the one that is read, because these loads do not match the stores of a line, which
+ * A strip of outputs, and the columns under it: the largest ranks of a window's rows, between those of
+ * padding. A line is made before the one that is read, because these loads do not match the stores of a line, which
  * are to be completed then.
  */
 struct pool {
@@ -74,13 +75,17 @@ INLINE void pool_down(struct pool *p, uint32_t y)
     int64_t first = top < 0 ? 0 : top, stop = end < w->hin ? end : w->hin;
     unsigned rows = stop > first ? (unsigned)(stop - first) : 0;
     const uint8_t *from = p->in + (rows ? (size_t)first * w->in_row : 0);
+    const uint8_t *next = first + POOL_AHEAD + 1 < w->hin ? from + POOL_AHEAD * w->in_row : from;
     const halves begin = rows < p->side ? p->outside : halves_set(0);
     uint16_t *to = p->line[y % 2] + p->before;
     uint32_t i = 0;
 
+    /* Rows are too short for processors to notice that they follow each other. */
     for (; rows == 3 && i + HALVES <= p->n; i += HALVES) {
         halves most = pool_rows(from + 2 * i, w->in_row, 3, HALVES, begin);
 
+        __builtin_prefetch(next + 2 * i);
+        __builtin_prefetch(next + w->in_row + 2 * i);
         __builtin_memcpy(to + i, &most, sizeof(most));
     }
     for (; rows && i < p->n; i += HALVES) {

@@ -381,6 +381,19 @@ INLINE vec vec_from_fp16(const uint8_t *from, const struct eng_load *load)
     return vec_of_fp16(_mm256_loadu_si256((const void *)from), load);
 }
 
+/* Lanes 0, 2, 4 ... of a, then of b; and the others. */
+INLINE vec vec_even(vec a, vec b)
+{
+    return _mm512_permutex2var_ps(
+        a, _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30), b);
+}
+
+INLINE vec vec_odd(vec a, vec b)
+{
+    return _mm512_permutex2var_ps(
+        a, _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31), b);
+}
+
 INLINE vec vec_from_fp16_part(const uint8_t *from, size_t n, const struct eng_load *load)
 {
     return vec_of_fp16(_mm256_maskz_loadu_epi16(first(n), from), load);
@@ -508,16 +521,6 @@ INLINE void halves_stream(uint8_t *to, halves v)
 INLINE void halves_stream_end(void)
 {
     _mm_sfence();
-}
-
-INLINE halves halves_larger(halves a, halves b)
-{
-    return (halves)_mm512_max_epu16((__m512i)a, (__m512i)b);
-}
-
-INLINE halves halves_smaller(halves a, halves b)
-{
-    return (halves)_mm512_min_epu16((__m512i)a, (__m512i)b);
 }
 
 /* Whether a bit is set. */

@@ -251,18 +251,6 @@ INLINE void vec_operands(const uint8_t *from, struct lanes low, struct lanes hig
     *odd = vec_odd(a, b);
 }
 
-INLINE halves halves_larger(halves a, halves b)
-{
-    halves first = (halves)(a > b);
-
-    return (first & a) | (~first & b);
-}
-
-INLINE halves halves_smaller(halves a, halves b)
-{
-    return ~halves_larger(~a, ~b);
-}
-
 /* Whether a bit is set. */
 INLINE bool halves_any(halves v)
 {

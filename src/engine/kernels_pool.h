@@ -59,11 +59,11 @@ INLINE halves pool_load(const uint8_t *from, uint32_t n)
 /* Up to `side` rows of the input, HALVES columns. */
 INLINE halves pool_rows(const uint8_t *from, size_t row, unsigned rows, uint32_t n, halves most)
 {
-    most = halves_larger(most, pool_load(from, n));
+    most = halves_max(most, pool_load(from, n));
     if (rows > 1)
-        most = halves_larger(most, pool_load(from + row, n));
+        most = halves_max(most, pool_load(from + row, n));
     if (rows > 2)
-        most = halves_larger(most, pool_load(from + 2 * row, n));
+        most = halves_max(most, pool_load(from + 2 * row, n));
     return most;
 }
 
@@ -106,12 +106,12 @@ INLINE pool_results pool_across(const struct pool *p, const uint16_t *line)
     halves v, next;
 
     __builtin_memcpy(&v, line, sizeof(v));
-    v = halves_larger(v, (halves)((pool_pairs)v >> 16));
+    v = halves_max(v, (halves)((pool_pairs)v >> 16));
     if (p->side == 3) {
         __builtin_memcpy(&next, line + 2, sizeof(next));
-        v = halves_larger(v, next);
+        v = halves_max(v, next);
     }
-    v = halves_smaller(halves_larger(v, p->floor), halves_set(POOL_INFINITY));
+    v = halves_min(halves_max(v, p->floor), halves_set(POOL_INFINITY));
     v = pool_order(v + POOL_LOWEST);
     v &= (halves)(v != 0x8000); /* of -0: 0 */
     return __builtin_convertvector((pool_pairs)v, pool_results);

@@ -291,8 +291,8 @@ INLINE bool window_is_clean(const struct eng_window *w, uint32_t channel)
             else
                 x = halves_load_part(row + 2 * i, w->win - i);
             x += x;
-            most = halves_larger(most, x);
-            least = halves_smaller(least, x - 2); /* of 0 the largest */
+            most = halves_max(most, x);
+            least = halves_min(least, x - 2); /* of 0 the largest */
         }
     }
     return !halves_any((halves)(most > 2 * 0x7c00) | (halves)(least < 2 * 0x400 - 2));

@@ -27,9 +27,11 @@
 #define SCALED         1
 
 /* Output channels and vectors of tiles in the registers of winograd_products. */
-#define WINOGRAD_PANEL   4
-#define WINOGRAD_COLUMNS 3
-#define WINOGRAD_FEW     2 /* tiles that are not worth a vector of them */
+#define WINOGRAD_PANEL      4
+#define WINOGRAD_COLUMNS    3
+#define WINOGRAD_SINGLE     4 /* output channels where there is one vector */
+#define WINOGRAD_FEW        2 /* tiles that are not worth a vector of them */
+#define WINOGRAD_FEW_PLANES 2
 
 typedef __m256 vec;
 

@@ -27,9 +27,11 @@
 #define SCALED         1
 
 /* Output channels and vectors of tiles in the registers of winograd_products. */
-#define WINOGRAD_PANEL   8
-#define WINOGRAD_COLUMNS 3
-#define WINOGRAD_FEW     4 /* tiles that are not worth a vector of them */
+#define WINOGRAD_PANEL      8
+#define WINOGRAD_COLUMNS    3
+#define WINOGRAD_SINGLE     16 /* output channels where there is one vector */
+#define WINOGRAD_FEW        4  /* tiles that are not worth a vector of them */
+#define WINOGRAD_FEW_PLANES 4
 
 typedef __m512 vec;
 
@@ -419,7 +421,7 @@ INLINE halves halves_load_part(const uint8_t *from, size_t n)
 
 INLINE void halves_store_part(uint8_t *to, halves v, size_t n)
 {
-    _mm512_mask_storeu_epi16(to, (__mmask32)((1u << n) - 1), (__m512i)v);
+    _mm512_mask_storeu_epi16(to, (__mmask32)((1ull << n) - 1), (__m512i)v);
 }
 
 /* The first n from memory, the others from `rest`. */
@@ -800,6 +802,26 @@ INLINE void vec_to_fp16_clamped(uint8_t *to, vec v, vec_top top)
 INLINE void vec_to_fp16_clamped_part(uint8_t *to, vec v, vec_top top, size_t n)
 {
     _mm256_mask_storeu_epi16(to, first(n), fp16_clamped(v, top));
+}
+
+/*
+ * Numbers below the ceiling, by the rules of sums: those of two vectors in turn. The first n; zeros in the
+ * place of the others.
+ */
+INLINE halves halves_of_sums(vec even, vec odd, size_t n, bool relu)
+{
+    static const uint16_t order[2 * LANES] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+                                              8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+    __m256i low = _mm512_cvtps_ph(even, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    __m256i high = _mm512_cvtps_ph(odd, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    __m512i v = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+    __mmask32 kept;
+
+    v = _mm512_permutexvar_epi16(_mm512_loadu_si512(order), v);
+    kept = _mm512_mask_test_epi16_mask((__mmask32)((1ull << n) - 1), v, _mm512_set1_epi16(0x7c00));
+    if (relu)
+        v = _mm512_max_epi16(v, _mm512_setzero_si512());
+    return (halves)_mm512_maskz_mov_epi16(kept, v);
 }
 
 INLINE void vec_to_fp16_part(uint8_t *to, vec v, size_t n, unsigned rules)

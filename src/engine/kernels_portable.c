@@ -29,9 +29,11 @@
 #define SCALED         0
 
 /* Output channels and vectors of tiles in the registers of winograd_products. */
-#define WINOGRAD_PANEL   4
-#define WINOGRAD_COLUMNS 2
-#define WINOGRAD_FEW     2 /* tiles that are not worth a vector of them */
+#define WINOGRAD_PANEL      4
+#define WINOGRAD_COLUMNS    2
+#define WINOGRAD_SINGLE     4 /* output channels where there is one vector */
+#define WINOGRAD_FEW        2 /* tiles that are not worth a vector of them */
+#define WINOGRAD_FEW_PLANES 2
 
 typedef float vec __attribute__((vector_size(16)));
 typedef int32_t mask __attribute__((vector_size(16)));

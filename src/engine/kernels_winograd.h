@@ -358,24 +358,25 @@ TARGET static void winograd_input(const struct eng_winograd_input *in)
         winograd_input_by(in, false);
 }
 
-/* The sums of `vectors` vectors of tiles for a panel of output channels. */
+/* The sums of `vectors` vectors of tiles for `outputs` output channels. */
 INLINE void winograd_panel(const struct eng_winograd_products *w, const float *u, const float *v, float *m,
-                           unsigned vectors)
+                           unsigned outputs, unsigned vectors)
 {
-    vec sum[WINOGRAD_PANEL][WINOGRAD_COLUMNS], x[WINOGRAD_COLUMNS];
+    vec sum[WINOGRAD_SINGLE][WINOGRAD_COLUMNS], x[WINOGRAD_COLUMNS];
+    const size_t v_stride = w->v_stride, m_stride = w->m_stride;
 
     UNROLL
-    for (unsigned c = 0; c < WINOGRAD_PANEL; c++) {
+    for (unsigned c = 0; c < outputs; c++) {
         UNROLL
         for (unsigned i = 0; i < vectors; i++)
             sum[c][i] = vec_set(0);
     }
-    for (uint32_t channel = 0; channel < w->channels; channel++, u += ENG_WINOGRAD_GROUP, v += w->v_stride) {
+    for (uint32_t left = w->channels; left; left--, u += ENG_WINOGRAD_GROUP, v += v_stride) {
         UNROLL
         for (unsigned i = 0; i < vectors; i++)
             x[i] = vec_load(v + i * LANES);
         UNROLL
-        for (unsigned c = 0; c < WINOGRAD_PANEL; c++) {
+        for (unsigned c = 0; c < outputs; c++) {
             vec weight = vec_set(u[c]);
 
             UNROLL
@@ -384,52 +385,71 @@ INLINE void winograd_panel(const struct eng_winograd_products *w, const float *u
         }
     }
     UNROLL
-    for (unsigned c = 0; c < WINOGRAD_PANEL; c++) {
+    for (unsigned c = 0; c < outputs; c++, m += m_stride) {
         UNROLL
         for (unsigned i = 0; i < vectors; i++)
-            vec_store(m + c * w->m_stride + i * LANES, sum[c][i]);
+            vec_store(m + i * LANES, sum[c][i]);
     }
 }
 
 INLINE void winograd_columns(const struct eng_winograd_products *w, const float *u, const float *v, float *m,
-                             unsigned vectors)
+                             unsigned outputs, unsigned vectors)
 {
-    for (uint32_t c = 0; c < w->outputs; c += WINOGRAD_PANEL)
-        winograd_panel(w, u + c, v, m + c * w->m_stride, vectors);
+    for (uint32_t c = 0; c < w->outputs; c += outputs)
+        winograd_panel(w, u + c, v, m + c * w->m_stride, outputs, vectors);
 }
 
-/* The sums of a few tiles for all output channels, of four transform elements at a time. */
-INLINE void winograd_few(const struct eng_winograd_products *w, const float *u, const float *v, float *m,
-                         unsigned tiles)
+/*
+ * The sums of a few tiles for a group of output channels, of as many transform elements at a time as it takes
+ * for products not to wait for those before them.
+ */
+INLINE void winograd_few_tiles(const struct eng_winograd_products *w, const float *u, const float *v,
+                               float *m, unsigned tiles)
 {
     enum { VECTORS = ENG_WINOGRAD_GROUP / LANES };
-    vec sum[WINOGRAD_FEW][VECTORS];
+    const size_t u_plane = w->u_plane, v_plane = w->v_plane, v_stride = w->v_stride;
+    vec sum[WINOGRAD_FEW_PLANES][WINOGRAD_FEW][VECTORS];
     float lane[ENG_WINOGRAD_GROUP];
 
     UNROLL
-    for (unsigned t = 0; t < tiles; t++) {
+    for (unsigned k = 0; k < WINOGRAD_FEW_PLANES; k++) {
         UNROLL
-        for (unsigned i = 0; i < VECTORS; i++)
-            sum[t][i] = vec_set(0);
-    }
-    for (uint32_t channel = 0; channel < w->channels; channel++, u += ENG_WINOGRAD_GROUP, v += w->v_stride) {
-        UNROLL
-        for (unsigned i = 0; i < VECTORS; i++) {
-            vec weight = vec_load(u + i * LANES);
-
+        for (unsigned t = 0; t < tiles; t++) {
             UNROLL
-            for (unsigned t = 0; t < tiles; t++)
-                sum[t][i] = vec_fma(sum[t][i], vec_set(v[t]), weight);
+            for (unsigned i = 0; i < VECTORS; i++)
+                sum[k][t][i] = vec_set(0);
+        }
+    }
+    for (uint32_t left = w->channels; left; left--, u += ENG_WINOGRAD_GROUP, v += v_stride) {
+        UNROLL
+        for (unsigned k = 0; k < WINOGRAD_FEW_PLANES; k++) {
+            UNROLL
+            for (unsigned i = 0; i < VECTORS; i++) {
+                vec weight = vec_load(u + k * u_plane + i * LANES);
+
+                UNROLL
+                for (unsigned t = 0; t < tiles; t++)
+                    sum[k][t][i] = vec_fma(sum[k][t][i], vec_set(v[k * v_plane + t]), weight);
+            }
         }
     }
     UNROLL
-    for (unsigned t = 0; t < tiles; t++) {
+    for (unsigned k = 0; k < WINOGRAD_FEW_PLANES; k++, m += w->m_plane) {
         UNROLL
-        for (unsigned i = 0; i < VECTORS; i++)
-            vec_store(lane + i * LANES, sum[t][i]);
-        for (unsigned c = 0; c < ENG_WINOGRAD_GROUP; c++)
-            m[c * w->m_stride + t] = lane[c];
+        for (unsigned t = 0; t < tiles; t++) {
+            UNROLL
+            for (unsigned i = 0; i < VECTORS; i++)
+                vec_store(lane + i * LANES, sum[k][t][i]);
+            for (unsigned c = 0; c < ENG_WINOGRAD_GROUP; c++)
+                m[c * w->m_stride + t] = lane[c];
+        }
     }
+}
+
+INLINE void winograd_few(const struct eng_winograd_products *w, const float *v, float *m, unsigned tiles)
+{
+    for (unsigned k = 0; k < 16; k += WINOGRAD_FEW_PLANES)
+        winograd_few_tiles(w, w->u + k * w->u_plane, v + k * w->v_plane, m + k * w->m_plane, tiles);
 }
 
 INLINE void winograd_element(const struct eng_winograd_products *w, const float *u, const float *v, float *m,
@@ -440,33 +460,31 @@ INLINE void winograd_element(const struct eng_winograd_products *w, const float 
     for (; calls; calls--, v += some * LANES, m += some * LANES, vectors -= some) {
         some = (vectors + calls - 1) / calls;
         switch (some) {
-        case 1: winograd_columns(w, u, v, m, 1); break;
-        case 2: winograd_columns(w, u, v, m, 2); break;
+        case 1: winograd_columns(w, u, v, m, WINOGRAD_SINGLE, 1); break;
+        case 2: winograd_columns(w, u, v, m, WINOGRAD_PANEL, 2); break;
 #if WINOGRAD_COLUMNS > 2
-        case 3: winograd_columns(w, u, v, m, 3); break;
+        case 3: winograd_columns(w, u, v, m, WINOGRAD_PANEL, 3); break;
 #endif
         }
     }
 }
 
 /* Tiles are taken in vectors. Where the last vector would have few, these are taken in another way. */
-TARGET static void winograd_products(const struct eng_winograd_products *w)
+TARGET static void winograd_products(const struct eng_winograd_products *given)
 {
-    uint32_t few = w->tiles % LANES <= WINOGRAD_FEW ? w->tiles % LANES : 0, done = w->tiles - few;
+    const struct eng_winograd_products w = *given;
+    uint32_t few = w.tiles % LANES <= WINOGRAD_FEW ? w.tiles % LANES : 0, done = w.tiles - few;
 
-    for (size_t k = 0; k < 16; k++) {
-        const float *u = w->u + k * w->u_plane, *v = w->v + k * w->v_plane;
-        float *m = w->m + k * w->m_plane;
-
-        winograd_element(w, u, v, m, (done + LANES - 1) / LANES);
-        switch (few) {
-        case 1: winograd_few(w, u, v + done, m + done, 1); break;
-        case 2: winograd_few(w, u, v + done, m + done, 2); break;
+    for (size_t k = 0; k < 16; k++)
+        winograd_element(&w, w.u + k * w.u_plane, w.v + k * w.v_plane, w.m + k * w.m_plane,
+                         (done + LANES - 1) / LANES);
+    switch (few) {
+    case 1: winograd_few(&w, w.v + done, w.m + done, 1); break;
+    case 2: winograd_few(&w, w.v + done, w.m + done, 2); break;
 #if WINOGRAD_FEW > 2
-        case 3: winograd_few(w, u, v + done, m + done, 3); break;
-        case 4: winograd_few(w, u, v + done, m + done, 4); break;
+    case 3: winograd_few(&w, w.v + done, w.m + done, 3); break;
+    case 4: winograd_few(&w, w.v + done, w.m + done, 4); break;
 #endif
-        }
     }
 }
 
@@ -475,6 +493,15 @@ INLINE void winograd_output_line(vec out[2], vec m0, vec m1, vec m2, vec m3)
 {
     out[0] = vec_add(vec_add(m1, m2), m0);
     out[1] = vec_sub(vec_sub(m1, m2), m3);
+}
+
+/* A vector of tiles: the columns of two output rows. */
+INLINE void winograd_output_down(const float *m, size_t plane, vec down[4][2])
+{
+    UNROLL
+    for (unsigned k = 0; k < 4; k++, m += plane)
+        winograd_output_line(down[k], vec_load(m), vec_load(m + 4 * plane), vec_load(m + 8 * plane),
+                             vec_load(m + 12 * plane));
 }
 
 /* `tail` bytes of zeros follow the last element. */
@@ -495,16 +522,12 @@ INLINE void winograd_output_row(const float *m, const struct eng_winograd_output
                                 bool table, const struct eng_finish *f)
 {
     uint8_t *const y[2] = {y0, y1};
-    const size_t plane = o->plane;
 
     for (size_t x = 0; x < o->columns; x += 2 * LANES, m += LANES) {
         size_t left = o->columns - x, right = left > LANES ? left - LANES : 0;
         vec down[4][2], out[2], first_half, second_half;
 
-        UNROLL
-        for (unsigned k = 0; k < 4; k++)
-            winograd_output_line(down[k], vec_load(m + k * plane), vec_load(m + (4 + k) * plane),
-                                 vec_load(m + (8 + k) * plane), vec_load(m + (12 + k) * plane));
+        winograd_output_down(m, o->plane, down);
         UNROLL
         for (unsigned row = 0; row < 2; row++) {
             if (!y[row])
@@ -528,9 +551,76 @@ INLINE void winograd_output_by(const struct eng_winograd_output *given, bool tab
         winograd_output_row(m, &out, y, row + 1 < out.rows ? y + out.stride : NULL, table, &f);
 }
 
+#if LANES == 16
+/*
+ * Without a table, by the rules of sums: results are numbers below the ceiling (winograd_guard.c). fp16 values
+ * of both columns of the tiles become one vector.
+ */
+INLINE bool winograd_output_is_plain(const struct eng_finish *f)
+{
+    return !f->table && (f->store & SUM_RULES) == SUM_RULES;
+}
+
+/* A row of tiles, of which a row is stored in `rows` places. */
+INLINE void winograd_plain_row(const float *m, const struct eng_winograd_output *o, uint8_t *y, unsigned rows,
+                               const struct eng_finish *f, bool relu)
+{
+    for (size_t x = 0; x < o->columns; x += HALVES, m += LANES) {
+        size_t left = o->columns - x, n = left < HALVES ? left : HALVES;
+        size_t room = left > HALVES ? HALVES : n + o->tail / 2;
+        vec down[4][2], out[2];
+
+        winograd_output_down(m, o->plane, down);
+        UNROLL
+        for (unsigned row = 0; row < rows; row++) {
+            uint8_t *to = y + row * o->stride + 2 * x;
+
+            winograd_output_line(out, down[0][row], down[1][row], down[2][row], down[3][row]);
+            UNROLL
+            for (unsigned i = 0; i < 2; i++)
+                out[i] = vec_mul(vec_add(vec_add(out[i], vec_set(f->bias)), vec_set(f->acc_bias)),
+                                 vec_set(f->post_scale));
+            halves_store_part(to, halves_of_sums(out[0], out[1], n, relu), room < HALVES ? room : HALVES);
+            if (room > HALVES)
+                zero_tail(to + 2 * HALVES, 2 * (room - HALVES));
+        }
+    }
+}
+
+INLINE void winograd_output_plain(const struct eng_winograd_output *given, bool relu)
+{
+    const struct eng_winograd_output out = *given;
+    const struct eng_finish f = *out.finish;
+    const float *m = out.m;
+    uint8_t *y = out.fp16;
+    uint32_t row = 0;
+
+    for (; row + 1 < out.rows; row += 2, m += (out.columns + 1) / 2, y += 2 * out.stride)
+        winograd_plain_row(m, &out, y, 2, &f, relu);
+    if (row < out.rows)
+        winograd_plain_row(m, &out, y, 1, &f, relu);
+}
+#else
+INLINE bool winograd_output_is_plain(const struct eng_finish *f)
+{
+    (void)f;
+    return false;
+}
+
+INLINE void winograd_output_plain(const struct eng_winograd_output *given, bool relu)
+{
+    (void)given;
+    (void)relu;
+}
+#endif
+
 TARGET static void winograd_output(const struct eng_winograd_output *out)
 {
-    if (out->finish->table)
+    if (winograd_output_is_plain(out->finish) && out->finish->relu)
+        winograd_output_plain(out, true);
+    else if (winograd_output_is_plain(out->finish))
+        winograd_output_plain(out, false);
+    else if (out->finish->table)
         winograd_output_by(out, true);
     else
         winograd_output_by(out, false);

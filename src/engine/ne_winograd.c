@@ -76,6 +76,12 @@ static uint32_t best_rows(const struct plan *p, uint32_t most)
     return best;
 }
 
+/* Vectors of 16 lanes hold two fp16 values each, which are all columns of so many tiles. */
+static uint32_t row_tiles(const struct plan *p)
+{
+    return p->kernels->lanes == 16 ? 15 : ENG_WINOGRAD_TILES;
+}
+
 static void plan_blocks(struct plan *p)
 {
     uint32_t most = eng_least(TILES_MAX, TILE_FLOATS / p->cin);
@@ -83,7 +89,7 @@ static void plan_blocks(struct plan *p)
     most = most < TILES_MIN ? TILES_MIN : most;
     p->tiles[0] = eng_ne_blocks(p->wout, 2);
     p->tiles[1] = eng_ne_blocks(p->hout, 2);
-    p->blocks[0] = eng_ne_blocks(p->tiles[0], ENG_WINOGRAD_TILES);
+    p->blocks[0] = eng_ne_blocks(p->tiles[0], row_tiles(p));
     p->block[0] = eng_ne_blocks(p->tiles[0], p->blocks[0]);
     p->block[1] = best_rows(p, eng_least(p->tiles[1], most / p->block[0] ? most / p->block[0] : 1));
     p->blocks[1] = eng_ne_blocks(p->tiles[1], p->block[1]);

@@ -46,6 +46,11 @@ INLINE vec vec_set(float value)
     return _mm256_set1_ps(value);
 }
 
+INLINE vec vec_spread(const float *from)
+{
+    return vec_set(*from);
+}
+
 INLINE vec vec_load(const float *from)
 {
     return _mm256_loadu_ps(from);

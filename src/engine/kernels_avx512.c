@@ -19,8 +19,8 @@
 #define COLUMNS        3
 #define TILE_VECTORS   2
 #define TILE_PIXELS    14
-#define STRIP_VECTORS  1
-#define STRIP_CHANNELS 16
+#define STRIP_VECTORS  3
+#define STRIP_CHANNELS 8
 #define STRIP_FEW      8
 #define GEMV_VECTORS   4
 #define WINDOW_VECTORS 4
@@ -43,6 +43,15 @@ INLINE __mmask16 first(size_t n)
 INLINE vec vec_set(float value)
 {
     return _mm512_set1_ps(value);
+}
+
+/* One float in all lanes of a register: several products take it from there instead of from memory. */
+INLINE vec vec_spread(const float *from)
+{
+    vec v = _mm512_set1_ps(*from);
+
+    __asm__("" : "+v"(v));
+    return v;
 }
 
 INLINE vec vec_load(const float *from)

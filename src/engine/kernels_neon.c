@@ -40,6 +40,11 @@ INLINE vec vec_set(float value)
     return vdupq_n_f32(value);
 }
 
+INLINE vec vec_spread(const float *from)
+{
+    return vec_set(*from);
+}
+
 INLINE vec vec_load(const float *from)
 {
     return vld1q_f32(from);

@@ -43,6 +43,11 @@ INLINE vec vec_set(float value)
     return (vec){value, value, value, value};
 }
 
+INLINE vec vec_spread(const float *from)
+{
+    return vec_set(*from);
+}
+
 INLINE vec vec_load(const float *from)
 {
     vec v;

@@ -45,13 +45,14 @@ INLINE void strip_part(const struct eng_strip *s, uint32_t at, uint32_t first,
             x[v] = vec_load(in + *offset + v * LANES);
         UNROLL
         for (unsigned c = 0; c < channels; c++) {
-            vec w = vec_set(weight[c]);
+            vec w = vec_spread(weight + c);
 
             UNROLL
             for (unsigned v = 0; v < vectors; v++)
                 sum[c][v] = vec_mac(sum[c][v], x[v], w, ceiling);
         }
     }
+    __asm__("" : "+r"(f)); /* the end's constants are loaded here: all registers are taken before */
     UNROLL
     for (unsigned c = 0; c < channels; c++, to += s->channel) {
         __builtin_prefetch(to + STRIP_PREFETCH, 1);
@@ -106,6 +107,10 @@ INLINE void strip_by(const struct eng_strip *given, enum strip_end end, const st
 
     for (; at + STRIP_WIDTH <= s.n; at += STRIP_WIDTH)
         strip_channels(&s, at, STRIP_VECTORS, end, &f);
+#if STRIP_VECTORS > 2
+    for (; at + 2 * LANES <= s.n; at += 2 * LANES)
+        strip_channels(&s, at, 2, end, &f);
+#endif
 #if STRIP_VECTORS > 1
     for (; at + LANES <= s.n; at += LANES)
         strip_channels(&s, at, 1, end, &f);

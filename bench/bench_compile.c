@@ -4,12 +4,14 @@
  * own; twice the chain should take about twice the time. Memory: the peak of a process that compiles a
  * network of large weights, beside the bytes of the weights.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/held.h"
 #include "blob.h"
 #include "compiler/compile.h"
 #include "process.h"
@@ -168,9 +170,9 @@ static void time_convolutions(void)
 }
 
 /* The peak of a child that compiles the chain. */
-static unsigned long child_peak_kb(void)
+static uint64_t child_peak_kib(void)
 {
-    unsigned long kb = 0;
+    struct base_held held = {0};
     int pipes[2];
     pid_t child;
 
@@ -179,28 +181,29 @@ static unsigned long child_peak_kb(void)
         return 0;
     child = fork();
     if (child == 0) {
-        kb = compile() < 0 ? 0 : bench_peak_kb();
-        _exit(write(pipes[1], &kb, sizeof(kb)) != sizeof(kb));
+        if (compile() >= 0)
+            base_held_note(&held);
+        _exit(write(pipes[1], &held, sizeof(held)) != sizeof(held));
     }
     close(pipes[1]);
-    if (child < 0 || read(pipes[0], &kb, sizeof(kb)) != sizeof(kb))
-        kb = 0;
+    if (child < 0 || read(pipes[0], &held, sizeof(held)) != sizeof(held))
+        held.peak_kib = 0;
     close(pipes[0]);
     if (child > 0)
         waitpid(child, NULL, 0);
-    return kb;
+    return held.peak_kib;
 }
 
 static void measure_memory(void)
 {
     enum { LAYERS = 8, CHANNELS = 4096 };
     const unsigned long weights = LAYERS * 2ul * CHANNELS * CHANNELS / 1000000;
-    unsigned long peak;
+    uint64_t peak;
 
     write_weights(LAYERS, (size_t)CHANNELS * CHANNELS);
     write_convolutions(LAYERS, CHANNELS, 1, 1);
-    peak = child_peak_kb() * 1024 / 1000000;
-    printf("memory: %lu MB of weights, peak %lu MB, %.2f times; at most %s%s\n", weights, peak,
+    peak = child_peak_kib() * 1024 / 1000000;
+    printf("memory: %lu MB of weights, peak %" PRIu64 " MB, %.2f times; at most %s%s\n", weights, peak,
            (double)peak / (double)weights, MEMORY_MAX,
            peak > MEMORY_TIMES * weights + MEMORY_MORE_MB ? "  ABOVE THE LIMIT" : "");
 }

@@ -2,8 +2,8 @@
 /*
  * What it costs until a program can run: boot of a machine, a load of a bundle, a compile that the cache
  * answers, compiles of many live values and of large weights. A line has what was done, the time (the least
- * of several runs) and the peak of the process that did it; each is a child of its own, so that no peak is
- * another's. Arguments: names of measurements; without any, all.
+ * of several runs) and what the process that did it held at most (base/held.h); each is a child of its own,
+ * so that no peak is another's. Arguments: names of measurements; without any, all.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +16,7 @@
 #include <anemone/machine.h>
 
 #include "base/array.h"
+#include "base/held.h"
 #include "blob.h"
 #include "compiler/compile.h"
 #include "process.h"
@@ -26,8 +27,10 @@ static char folder[] = "/tmp/anemone-load-XXXXXX";
 struct figure {
     double seconds; /* negative: it failed */
     double more;    /* of a measurement with two times: the second */
-    unsigned long peak_kb;
+    uint64_t peak_kib;
 };
+
+static struct base_held held; /* of a child */
 
 static const char *in_folder(const char *name)
 {
@@ -152,6 +155,7 @@ static double compile(const char *model, bool force, const char *cache, char pat
     if (cc_compile(from, &options, &bundle, &report, &error))
         return fail(model, error.text);
     seconds = bench_now() - begin;
+    base_held_note(&held);
     if (path)
         snprintf(path, 256, "%s", bundle.path ? bundle.path : "");
     cc_bundle_release(&bundle);
@@ -203,6 +207,7 @@ static double load_once(const char *bundle, bool keep)
     if (!status)
         status = e5rt_program_function_load_for_execution(function);
     seconds = bench_now() - begin;
+    base_held_note(&held);
     if (status)
         return fail(bundle, e5rt_get_last_error_message());
     if (!keep) {
@@ -295,7 +300,8 @@ static void in_child(const struct row *row, int to)
 {
     struct figure f = row->measure(row->model, row->runs);
 
-    f.peak_kb = bench_peak_kb();
+    base_held_note(&held);
+    f.peak_kib = held.peak_kib;
     _exit(write(to, &f, sizeof(f)) != sizeof(f));
 }
 
@@ -343,7 +349,7 @@ static void write_bundle(const struct row *row)
 
 static void print_row(const struct row *row, const struct figure *f)
 {
-    const double peak = (double)f->peak_kb * 1024;
+    const double peak = (double)f->peak_kib * 1024;
 
     printf("%-38s %10.3f ms  peak %7.1f MB", row->what, f->seconds * 1e3, peak / 1e6);
     if (row->weights)

@@ -19,10 +19,11 @@ void bench_limits_make(struct bench_limits *limits);
 void bench_limits_measure(struct bench_limits *limits);
 void bench_limits_free(struct bench_limits *limits);
 
-/* Reads and writes that many bytes of `memory`, as fast as the C library and plain vector loads do. */
+/* Reads and writes that many bytes of `memory`. Calls take several forms of copy and of read in turns. */
 struct bench_stream {
     uint8_t *memory;
     size_t in, out;
+    unsigned calls;
 };
 /* False without memory. */
 int bench_stream_make(struct bench_stream *stream, size_t in, size_t out);

@@ -5,7 +5,5 @@
 
 /* Seconds of a clock that only goes forward. */
 double bench_now(void);
-/* The peak of the resident set (VmHWM) in kB; 0 when the kernel does not say. */
-unsigned long bench_peak_kb(void);
 
 #endif

@@ -104,6 +104,16 @@ void base_expect_writes(void *memory, size_t bytes)
         (void)madvise((void *)from, to - from, MADV_HUGEPAGE); /* without large pages it works as well */
 }
 
+void base_discard(void *memory, size_t bytes)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t from = ((uintptr_t)memory + page - 1) / page * page;
+    const uintptr_t to = ((uintptr_t)memory + bytes) / page * page;
+
+    if (from < to)
+        (void)madvise((void *)from, to - from, MADV_DONTNEED); /* what stays is freed with the rest */
+}
+
 void *base_realloc(void *memory, size_t bytes)
 {
     return base_alloc_allowed() ? realloc(memory, bytes) : NULL;

@@ -31,6 +31,11 @@ void base_pages_free(void *memory, size_t bytes);
  * were never used.
  */
 void base_clear(void *memory, size_t bytes);
+/*
+ * These bytes of an allocation are not read any more: the host gets their whole pages back, until they are
+ * written again.
+ */
+void base_discard(void *memory, size_t bytes);
 /* Like realloc; new bytes are not cleared. */
 void *base_realloc(void *memory, size_t bytes);
 char *base_strdup(const char *string);

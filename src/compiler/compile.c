@@ -109,7 +109,6 @@ static int read_text(const char *model, const char *folder, struct cc_graph **gr
     return status ? base_fail(error, -status, "%s: %s", model, inner.text) : 0;
 }
 
-/* The bytes of the file are given back before the tensors are converted. */
 static int read_onnx(const char *model, const char *folder, const struct cc_binding *bindings,
                      uint32_t binding_count, struct cc_graph **graph, struct base_error *error)
 {
@@ -122,10 +121,13 @@ static int read_onnx(const char *model, const char *folder, const struct cc_bind
     if (status)
         return status;
     status = cc_onnx_open(bytes, size, &decoded, &inner);
-    base_free(bytes);
-    if (!status)
+    if (status) {
+        base_free(bytes);
+    } else {
+        cc_onnx_give(decoded, bytes);
         status = cc_onnx_import(decoded, folder, bindings, binding_count, graph, &inner);
-    cc_onnx_close(decoded);
+        cc_onnx_close(decoded);
+    }
     return status ? base_fail(error, -status, "%s: %s", model, inner.text) : 0;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/held.h"
 #include "tool/bench.h"
 #include "tool/json.h"
 #include "tool/model.h"
@@ -27,6 +28,7 @@ struct network {
     uint32_t runs;
     struct ane_machine_descriptor *row;
     uint32_t rows;
+    struct base_held held;
 };
 
 static bool time_run(struct network *n, double *us)
@@ -62,8 +64,12 @@ static bool open_model(struct network *n)
         tool_say("%s", ane_machine_error());
         return false;
     }
-    if (!tool_model_open(n->asked->model, false, &n->model))
+    if (!tool_model_compile(n->asked->model, false, &n->model))
         return false;
+    base_held_note(&n->held);
+    if (!tool_model_load(n->asked->model, &n->model))
+        return false;
+    base_held_note(&n->held);
     for (unsigned i = 0; i < n->model.ports; i++)
         if (!n->model.port[i].output)
             fill(&n->model.port[i]);
@@ -95,6 +101,7 @@ static bool measure_runs(struct network *n)
         n->median_us = us[n->runs / 2];
     }
     base_free(us);
+    base_held_note(&n->held);
     return good;
 }
 
@@ -125,21 +132,6 @@ static bool measure_descriptors(struct network *n)
 static double rate(const struct ane_machine_descriptor *row)
 {
     return (double)(row->multiplies ? row->work : row->bytes) / (double)(row->least_ns ? row->least_ns : 1);
-}
-
-/* Of this program: what getrusage says includes what the process was before it became this program. */
-static uint64_t peak_kib(void)
-{
-    FILE *file = fopen("/proc/self/status", "r");
-    uint64_t kib = 0;
-    char line[128];
-
-    while (file && !kib && fgets(line, sizeof(line), file))
-        if (!strncmp(line, "VmHWM:", 6))
-            kib = strtoull(line + 6, NULL, 10);
-    if (file)
-        fclose(file);
-    return kib;
 }
 
 static uint64_t multiplies(const struct network *n)
@@ -174,8 +166,8 @@ static void print(const struct network *n)
     printf("%s, %" PRIu32 " thread%s: shortest %.1f us, median %.1f us of %" PRIu32 " warm runs\n",
            n->asked->model, n->asked->threads, n->asked->threads == 1 ? "" : "s", n->least_us, n->median_us,
            n->runs);
-    printf("compile or read %.3f ms, load %.3f ms, first run %.1f us, peak resident set %" PRIu64 " KiB\n",
-           (double)n->model.compile_ns / 1e6, (double)n->model.load_ns / 1e6, n->first_us, peak_kib());
+    printf("compile or read %.3f ms, load %.3f ms, first run %.1f us, at most %" PRIu64 " KiB of memory\n",
+           (double)n->model.compile_ns / 1e6, (double)n->model.load_ns / 1e6, n->first_us, n->held.peak_kib);
     if (n->asked->descriptors)
         print_descriptors(n);
 }
@@ -193,7 +185,7 @@ static void print_json(const struct network *n)
     json_real(&json, "first_us", n->first_us);
     json_real(&json, "min_us", n->least_us);
     json_real(&json, "p50_us", n->median_us);
-    json_number(&json, "peak_resident_kib", peak_kib());
+    json_number(&json, "peak_resident_kib", n->held.peak_kib);
     if (n->asked->descriptors) {
         json_array(&json, "descriptors");
         for (uint32_t i = 0; i < n->rows; i++) {

@@ -167,20 +167,31 @@ static bool make_operation(struct tool_model *model, const char *path)
     return good;
 }
 
-bool tool_model_open(const char *path, bool fallback, struct tool_model *model)
+bool tool_model_compile(const char *path, bool fallback, struct tool_model *model)
 {
-    uint64_t begin = tool_latency_now_ns(), compiled;
+    const uint64_t begin = tool_latency_now_ns();
 
     *model = (struct tool_model){0};
     if (!compile(model, path, fallback))
         return false;
-    compiled = tool_latency_now_ns();
-    model->compile_ns = compiled - begin;
+    model->compile_ns = tool_latency_now_ns() - begin;
+    return true;
+}
+
+bool tool_model_load(const char *path, struct tool_model *model)
+{
+    const uint64_t begin = tool_latency_now_ns();
+
     if (!make_operation(model, path))
         return false;
-    model->load_ns = tool_latency_now_ns() - compiled;
+    model->load_ns = tool_latency_now_ns() - begin;
     return bind_all(model, path) && tool_e5rt_said(e5rt_execution_stream_create(&model->stream), path) &&
            tool_e5rt_said(e5rt_execution_stream_encode_operation(model->stream, model->operation), path);
+}
+
+bool tool_model_open(const char *path, bool fallback, struct tool_model *model)
+{
+    return tool_model_compile(path, fallback, model) && tool_model_load(path, model);
 }
 
 bool tool_model_run(void *model)

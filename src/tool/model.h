@@ -35,6 +35,9 @@ struct tool_model {
 
 /* False after saying why; close it in any case. `fallback`: what the engine cannot run, the host does. */
 bool tool_model_open(const char *path, bool fallback, struct tool_model *model);
+/* The two steps of it. */
+bool tool_model_compile(const char *path, bool fallback, struct tool_model *model);
+bool tool_model_load(const char *path, struct tool_model *model);
 /* One dispatch; false after saying why. The context is the model. */
 bool tool_model_run(void *model);
 void tool_model_close(struct tool_model *model);

@@ -3,6 +3,9 @@
  * Decoding with protobuf-c. The decoder calls itself for a message in a message, so the depth is measured
  * before; and it takes memory as the file says, so its allocator has a budget. Each allocation has its size
  * before it, because the decoder does not give sizes back.
+ *
+ * The decoder would copy the bytes of every tensor. Those of the graph's tensors, which are nearly all of a
+ * file, are left out of what it reads, and the decoded tensors lead to them in the file.
  */
 #include "compiler/onnx/model.h"
 
@@ -157,6 +160,116 @@ static void make_printable(ProtobufCMessage *message)
     }
 }
 
+/* Fields of messages in model.proto. */
+enum { MODEL_GRAPH = 7, GRAPH_TENSOR = 5, TENSOR_BYTES = 9 };
+
+/* The next field of a message that measure() has seen; its value is in `inner` if it is a message or bytes. */
+static bool next_field(struct span *s, uint64_t *number, struct span *inner)
+{
+    uint64_t key;
+
+    if (s->at == s->end || !take_varint(s, &key) || !take_value(s, key & 7, inner))
+        return false;
+    *number = key >> 3;
+    return true;
+}
+
+/* How often a message has a field; `last` is the last of them. */
+static size_t count_fields(struct span message, uint64_t wanted, struct span *last)
+{
+    struct span inner;
+    uint64_t number;
+    size_t count = 0;
+
+    while (next_field(&message, &number, &inner))
+        if (number == wanted && inner.at) {
+            *last = inner;
+            count++;
+        }
+    return count;
+}
+
+/* Copies a message without a field of it; returns the bytes. `to` NULL only counts them. */
+static size_t copy_without(struct span message, uint64_t unwanted, uint8_t *to)
+{
+    const uint8_t *begin = message.at;
+    struct span inner;
+    uint64_t number;
+    size_t size = 0;
+
+    for (; next_field(&message, &number, &inner); begin = message.at) {
+        const size_t part = (size_t)(message.at - begin);
+
+        if (number == unwanted && inner.at)
+            continue;
+        if (to)
+            memcpy(to + size, begin, part);
+        size += part;
+    }
+    return size;
+}
+
+static void *unpack_without(struct cc_onnx_model *model, const ProtobufCMessageDescriptor *kind,
+                            struct span message, uint64_t unwanted)
+{
+    const size_t size = copy_without(message, unwanted, NULL);
+    uint8_t *copy = base_alloc(size);
+    void *made = NULL;
+
+    if (copy) {
+        copy_without(message, unwanted, copy);
+        made = protobuf_c_message_unpack(kind, &model->allocator, size, copy);
+    }
+    base_free(copy);
+    return made;
+}
+
+static CcTensor *unpack_tensor(struct cc_onnx_model *model, struct span message)
+{
+    CcTensor *tensor = unpack_without(model, &cc__onnx_tensor__descriptor, message, TENSOR_BYTES);
+    struct span raw = {0};
+
+    if (tensor && count_fields(message, TENSOR_BYTES, &raw) && raw.at < raw.end)
+        tensor->raw_data = (ProtobufCBinaryData){(size_t)(raw.end - raw.at), (uint8_t *)(uintptr_t)raw.at};
+    return tensor;
+}
+
+static bool unpack_tensors(struct cc_onnx_model *model, CcGraph *graph, struct span message)
+{
+    struct span inner = {0};
+    const size_t count = count_fields(message, GRAPH_TENSOR, &inner);
+    uint64_t number;
+
+    if (!count)
+        return true;
+    graph->initializer = take(model, count * sizeof(CcTensor *));
+    while (graph->initializer && next_field(&message, &number, &inner)) {
+        if (number != GRAPH_TENSOR || !inner.at)
+            continue;
+        graph->initializer[graph->n_initializer] = unpack_tensor(model, inner);
+        if (!graph->initializer[graph->n_initializer])
+            return false;
+        graph->n_initializer++;
+    }
+    return graph->initializer != NULL;
+}
+
+/* False: it could not be decoded; what was is in the model. */
+static bool unpack(struct cc_onnx_model *model, struct span all)
+{
+    struct span graph = {0};
+
+    if (count_fields(all, MODEL_GRAPH, &graph) != 1) { /* several are merged */
+        model->file = cc__onnx_model__unpack(&model->allocator, (size_t)(all.end - all.at), all.at);
+        return model->file != NULL;
+    }
+    model->file = unpack_without(model, &cc__onnx_model__descriptor, all, MODEL_GRAPH);
+    if (!model->file)
+        return false;
+    model->file->graph = unpack_without(model, &cc__onnx_graph__descriptor, graph, GRAPH_TENSOR);
+    return model->file->graph && unpack_tensors(model, model->file->graph, graph);
+}
+
 int cc_onnx_open(const void *bytes, size_t size, struct cc_onnx_model **opened, struct base_error *error)
 {
     struct span all = {bytes, (const uint8_t *)bytes + size};
@@ -171,9 +284,10 @@ int cc_onnx_open(const void *bytes, size_t size, struct cc_onnx_model **opened, 
         return base_fail(error, ENOMEM, "There is no memory to read an ONNX model.");
     model->allocator = (ProtobufCAllocator){take, give_back, model};
     model->limit = (uint64_t)size * CC_ONNX_MEMORY_FACTOR + CC_ONNX_MEMORY_CONSTANT;
-    model->file = cc__onnx_model__unpack(&model->allocator, size, bytes);
-    if (!model->file) {
-        base_free(model);
+    model->bytes = bytes;
+    model->size = size;
+    if (!unpack(model, all)) {
+        cc_onnx_close(model);
         return base_fail(error, EINVAL,
                          "The file is damaged, not an ONNX model, or needs more memory than the limit of %u "
                          "times its size and %u MB.",
@@ -184,10 +298,36 @@ int cc_onnx_open(const void *bytes, size_t size, struct cc_onnx_model **opened, 
     return 0;
 }
 
+void cc_onnx_give(struct cc_onnx_model *model, uint8_t *bytes)
+{
+    model->owned = bytes;
+}
+
+static bool is_in_file(const struct cc_onnx_model *model, const uint8_t *data)
+{
+    return data && data >= model->bytes && data < model->bytes + model->size;
+}
+
+void cc_onnx_model_drop(struct cc_onnx_model *model, ProtobufCBinaryData *data)
+{
+    if (!is_in_file(model, data->data))
+        give_back(model, data->data);
+    else if (model->owned)
+        base_discard(data->data, data->len);
+    *data = (ProtobufCBinaryData){0};
+}
+
 void cc_onnx_close(struct cc_onnx_model *model)
 {
+    const CcGraph *graph = model && model->file ? model->file->graph : NULL;
+
     if (!model)
         return;
-    cc__onnx_model__free_unpacked(model->file, &model->allocator);
+    for (size_t i = 0; graph && i < graph->n_initializer; i++)
+        if (is_in_file(model, graph->initializer[i]->raw_data.data))
+            graph->initializer[i]->raw_data = (ProtobufCBinaryData){0};
+    if (model->file)
+        cc__onnx_model__free_unpacked(model->file, &model->allocator);
+    base_free(model->owned);
     base_free(model);
 }

@@ -24,8 +24,14 @@ typedef Cc__OnnxTensor CcTensor;
 
 struct cc_onnx_model {
     CcModel *file;
+    const uint8_t *bytes; /* of the file, which tensors lead to */
+    size_t size;
+    uint8_t *owned; /* the same, if they are the model's */
     ProtobufCAllocator allocator;
     uint64_t used, limit; /* bytes */
 };
+
+/* Gives the bytes of a tensor back, and those of the file if the model owns them. */
+void cc_onnx_model_drop(struct cc_onnx_model *model, ProtobufCBinaryData *data);
 
 #endif

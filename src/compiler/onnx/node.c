@@ -121,6 +121,30 @@ static int add_tensor(struct cc_onnx *reader, CcTensor *tensor)
     return status ? cc_onnx_no_memory(reader) : 0;
 }
 
+static void count_use(struct cc_onnx *reader, const char *name)
+{
+    struct cc_onnx_value *found = cc_onnx_names_own(reader->names, name);
+
+    if (found && found->uses < UINT32_MAX)
+        found->uses++;
+}
+
+/* Also in graphs inside it, where another value may have the name: a use too many only keeps a tensor. */
+static void count_uses(struct cc_onnx *reader, const CcGraph *graph)
+{
+    for (size_t i = 0; i < graph->n_node; i++) {
+        const CcNode *node = graph->node[i];
+
+        for (size_t k = 0; k < node->n_input; k++)
+            count_use(reader, node->input[k]);
+        for (size_t k = 0; k < node->n_attribute; k++)
+            if (node->attribute[k]->g)
+                count_uses(reader, node->attribute[k]->g);
+    }
+    for (size_t i = 0; i < graph->n_output; i++)
+        count_use(reader, graph->output[i]->name);
+}
+
 int cc_onnx_graph(struct cc_onnx *reader, const CcGraph *graph)
 {
     struct cc_build *b = &reader->build;
@@ -132,5 +156,7 @@ int cc_onnx_graph(struct cc_onnx *reader, const CcGraph *graph)
                                      graph->name);
     for (size_t i = 0; i < graph->n_initializer && !b->status; i++)
         add_tensor(reader, graph->initializer[i]);
+    if (!b->status && !reader->depth)
+        count_uses(reader, graph);
     return cc_onnx_nodes(reader, graph->n_node, graph->node);
 }

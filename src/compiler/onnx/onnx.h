@@ -23,11 +23,13 @@ int cc_onnx_read(const void *bytes, size_t size, const char *folder, const struc
                  uint32_t binding_count, struct cc_graph **graph, struct base_error *error);
 
 /*
- * The same in two steps: the bytes are not needed after the first. The second releases tensors as it converts
+ * The same in two steps: the bytes are needed until the close. The second releases tensors as it converts
  * them, so it is done once.
  */
 struct cc_onnx_model;
 int cc_onnx_open(const void *bytes, size_t size, struct cc_onnx_model **model, struct base_error *error);
+/* The bytes, from base_alloc, are the model's from now on: their memory goes with the tensors in it. */
+void cc_onnx_give(struct cc_onnx_model *model, uint8_t *bytes);
 int cc_onnx_import(struct cc_onnx_model *model, const char *folder, const struct cc_binding *bindings,
                    uint32_t binding_count, struct cc_graph **graph, struct base_error *error);
 void cc_onnx_close(struct cc_onnx_model *model);

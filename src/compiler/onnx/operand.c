@@ -239,6 +239,14 @@ float *cc_onnx_floats(const struct cc_onnx_node *n, uint32_t i, uint32_t *rank, 
     return copy;
 }
 
+static void release_only_use(const struct cc_onnx_node *n, uint32_t i)
+{
+    const struct cc_onnx_value *found = cc_onnx_names_find(n->reader->names, n->proto->input[i]);
+
+    if (found->state == CC_ONNX_TENSOR && found->uses == 1 && !n->reader->depth)
+        cc_onnx_tensor_release(n->reader->model, found->tensor);
+}
+
 uint32_t cc_onnx_matrix(const struct cc_onnx_node *n, uint32_t i, bool turn, float factor)
 {
     uint32_t rank = 0, dims[CC_RANK_MAX] = {0}, turned[2];
@@ -246,6 +254,7 @@ uint32_t cc_onnx_matrix(const struct cc_onnx_node *n, uint32_t i, bool turn, flo
 
     if (!data)
         return 0;
+    release_only_use(n, i);
     if (rank != 2) {
         base_free(data);
         cc_build_refuse(n->b, "the weight has rank %u, expected 2", rank);

@@ -34,6 +34,7 @@ struct cc_onnx_value {
     int32_t elem;       /* GRAPH that was a tensor: its element type in the file; 0: not known */
     CcTensor *tensor;   /* TENSOR */
     bool read;          /* TENSOR: a node has a copy */
+    uint32_t uses;      /* TENSOR of the model's own graph: how often it is named there */
     enum cc_type type;  /* EMPTY, with rank and dim, as WIDE has */
     uint32_t rank;
     uint32_t dim[CC_ONNX_AXES_MAX];
@@ -124,7 +125,10 @@ double cc_onnx_number(const struct cc_onnx_node *n, uint32_t i, const char *what
  * used yet stays so.
  */
 float *cc_onnx_floats(const struct cc_onnx_node *n, uint32_t i, uint32_t *rank, uint32_t dims[CC_RANK_MAX]);
-/* A constant [rows, columns] of floats with its axes exchanged if `turn`, times `factor`: a new constant. */
+/*
+ * A constant [rows, columns] of floats with its axes exchanged if `turn`, times `factor`: a new constant. A
+ * node that calls this does not use the operand otherwise: a tensor that is named once is given back.
+ */
 uint32_t cc_onnx_matrix(const struct cc_onnx_node *n, uint32_t i, bool turn, float factor);
 
 void cc_onnx_result(const struct cc_onnx_node *n, uint32_t i, uint32_t value);

@@ -288,13 +288,12 @@ void cc_onnx_tensor_release(struct cc_onnx_model *model, CcTensor *t)
 {
     ProtobufCAllocator *a = &model->allocator;
 
-    a->free(a->allocator_data, t->raw_data.data);
+    cc_onnx_model_drop(model, &t->raw_data);
     a->free(a->allocator_data, t->float_data);
     a->free(a->allocator_data, t->int32_data);
     a->free(a->allocator_data, t->int64_data);
     a->free(a->allocator_data, t->double_data);
     a->free(a->allocator_data, t->uint64_data);
-    t->raw_data = (ProtobufCBinaryData){0};
     t->float_data = NULL;
     t->int32_data = NULL;
     t->int64_data = NULL;

@@ -28,7 +28,9 @@ bool fw_pump_create(struct fw *fw, enum fw_task number, const char *name, unsign
            !rt_task_queues(pump->task, sizeof(struct fw_record), INPUT_DEPTH, INTERRUPT_DEPTH);
 }
 
-void fw_pump_run(struct fw_pump *pump, void (*run)(struct fw *fw, const struct fw_record *record))
+/* Flat: a switch of tasks inside a function that returns afterwards has its return predicted wrong. */
+__attribute__((flatten)) void fw_pump_run(struct fw_pump *pump,
+                                          void (*run)(struct fw *fw, const struct fw_record *record))
 {
     struct rt_kernel *kernel = pump->fw->kernel;
     struct fw_record record;

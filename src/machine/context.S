@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The switch itself: push what a called function must preserve, exchange stack pointers, pop. It is left by a
- * return, although that one is predicted wrong: a jump would leave a call without its return in the
- * predictor, and every return after it would be predicted wrong. context.c builds a new context's first frame
- * in the same shape; its return address is host_context_begin.
+ * How a new context begins, and the switch itself for AArch64: save what a called function must preserve,
+ * exchange stack pointers, load. On x86-64 the switch is in context.h. context.c builds a new context's first
+ * frame in the switch's shape; its return address is host_context_begin.
  *
  * The file carries no shadow-stack note on purpose: a linker then leaves that feature off, which a switch of
  * stacks needs.
@@ -11,55 +10,8 @@
 #if defined(__x86_64__)
 
     .text
-    .p2align 4
-    .globl host_context_swap
-    .hidden host_context_swap
-    .type host_context_swap, @function
-host_context_swap:
-    .cfi_startproc
-    pushq %rbp
-    .cfi_adjust_cfa_offset 8
-    .cfi_rel_offset %rbp, 0
-    pushq %rbx
-    .cfi_adjust_cfa_offset 8
-    .cfi_rel_offset %rbx, 0
-    pushq %r12
-    .cfi_adjust_cfa_offset 8
-    .cfi_rel_offset %r12, 0
-    pushq %r13
-    .cfi_adjust_cfa_offset 8
-    .cfi_rel_offset %r13, 0
-    pushq %r14
-    .cfi_adjust_cfa_offset 8
-    .cfi_rel_offset %r14, 0
-    pushq %r15
-    .cfi_adjust_cfa_offset 8
-    .cfi_rel_offset %r15, 0
-    movq %rsp, (%rdi)
-    movq (%rsi), %rsp
-    popq %r15
-    .cfi_adjust_cfa_offset -8
-    .cfi_restore %r15
-    popq %r14
-    .cfi_adjust_cfa_offset -8
-    .cfi_restore %r14
-    popq %r13
-    .cfi_adjust_cfa_offset -8
-    .cfi_restore %r13
-    popq %r12
-    .cfi_adjust_cfa_offset -8
-    .cfi_restore %r12
-    popq %rbx
-    .cfi_adjust_cfa_offset -8
-    .cfi_restore %rbx
-    popq %rbp
-    .cfi_adjust_cfa_offset -8
-    .cfi_restore %rbp
-    ret
-    .cfi_endproc
-    .size host_context_swap, . - host_context_swap
 
-/* r12 is the argument, r13 the function; no frame is above this one. */
+/* The argument and the function are on the stack; no frame is above this one. */
     .p2align 4
     .globl host_context_begin
     .hidden host_context_begin
@@ -67,8 +19,9 @@ host_context_swap:
 host_context_begin:
     .cfi_startproc
     .cfi_undefined %rip
-    movq %r12, %rdi
-    call *%r13
+    popq %rdi
+    popq %rax
+    call *%rax
     ud2
     .cfi_endproc
     .size host_context_begin, . - host_context_begin

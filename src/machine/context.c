@@ -22,7 +22,7 @@ _Static_assert(offsetof(struct host_context, sp) == 0, "context.S stores there")
 
 /* Words of a frame as host_context_swap pops it, from the stack pointer up. */
 #if defined(__x86_64__)
-enum { FRAME_FUNCTION = 2, FRAME_ARGUMENT = 3, FRAME_RETURN = 6, FRAME_WORDS = 9 };
+enum { FRAME_RETURN = 0, FRAME_ARGUMENT = 1, FRAME_FUNCTION = 2, FRAME_WORDS = 3 };
 #else
 enum { FRAME_FUNCTION = 1, FRAME_ARGUMENT = 0, FRAME_RETURN = 11, FRAME_WORDS = 20 };
 #endif

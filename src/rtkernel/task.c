@@ -382,7 +382,8 @@ size_t rt_task_list_text(struct rt_kernel *kernel, char *text, size_t bytes)
     return lines.length;
 }
 
-static void idle(void *arg)
+/* Flat: a switch of tasks inside a function that returns afterwards has its return predicted wrong. */
+static __attribute__((flatten)) void idle(void *arg)
 {
     struct rt_kernel *kernel = arg;
 

@@ -204,6 +204,16 @@ struct eng_strip {
     float ceiling;
 };
 
+/* Rows of fp16 values that follow each other, and where they go. Distances are in bytes. */
+struct eng_split_rows {
+    const uint8_t *from;
+    size_t from_channel;
+    uint8_t *to;
+    size_t to_row, to_channel;
+    uint32_t rows, channels, n;
+    size_t tail; /* bytes of zeros after each row, an even number */
+};
+
 /*
  * Rows of some channels, whose n elements (every one, or every second) become floats that follow each other.
  * Distances of fp16 are in bytes.
@@ -416,6 +426,8 @@ struct eng_kernels {
     void (*finish_tile)(const struct eng_tile_end *end, const struct eng_finish *finish);
     /* Outputs after the last whole vector are left out. */
     void (*strip)(const struct eng_strip *strip, const struct eng_finish *finish);
+    /* Up to a vector of fp16 values after a channel's last row is read. */
+    void (*split_rows)(const struct eng_split_rows *rows);
     /* Rows and channels are written in rising order, and up to a vector after the last float. */
     void (*pack_rows)(const struct eng_packed_rows *rows, const struct eng_load *load);
     void (*unzip_rows)(const struct eng_unzipped_rows *rows, const struct eng_load *load);

@@ -155,6 +155,7 @@ const struct eng_kernels KERNELS = {
     .mac_tile = mac_tile,
     .finish_tile = finish_tile,
     .strip = strip,
+    .split_rows = split_rows,
     .pack_rows = pack_rows,
     .unzip_rows = unzip_rows,
     .runs_to_float = runs_to_float,

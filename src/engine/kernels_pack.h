@@ -49,6 +49,32 @@ TARGET static void pack_rows(const struct eng_packed_rows *rows, const struct en
         pack_rows_by(rows, rows->step, load);
 }
 
+TARGET static void split_rows(const struct eng_split_rows *given)
+{
+    const struct eng_split_rows s = *given;
+
+    for (size_t c = 0; c < s.channels; c++) {
+        const uint8_t *from = s.from + c * s.from_channel;
+
+        for (size_t row = 0; row < s.rows; row++, from += 2 * s.n) {
+            uint8_t *to = s.to + c * s.to_channel + row * s.to_row;
+            size_t i = 0;
+            halves v;
+
+            for (; i + HALVES <= s.n; i += HALVES) {
+                __builtin_memcpy(&v, from + 2 * i, sizeof(v));
+                __builtin_memcpy(to + 2 * i, &v, sizeof(v));
+            }
+            if (i < s.n) {
+                __builtin_memcpy(&v, from + 2 * i, sizeof(v));
+                store_halves(to + 2 * i, v, s.n - i, s.tail);
+            } else if (s.tail) {
+                zero_tail(to + 2 * i, s.tail);
+            }
+        }
+    }
+}
+
 INLINE void unzip_rows_by(const struct eng_unzipped_rows *given, const struct eng_load *load)
 {
     const struct eng_unzipped_rows u = *given;

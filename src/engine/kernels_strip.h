@@ -105,11 +105,15 @@ INLINE void strip_by(const struct eng_strip *given, enum strip_end end, const st
     const struct eng_finish f = *constants;
     uint32_t at = 0;
 
-    for (; at + STRIP_WIDTH <= s.n; at += STRIP_WIDTH)
-        strip_channels(&s, at, STRIP_VECTORS, end, &f);
 #if STRIP_VECTORS > 2
+    /* Four vectors are two times two: one alone has too few sums at a time. */
+    for (; at + STRIP_WIDTH <= s.n && (s.n - at) / LANES != 4; at += STRIP_WIDTH)
+        strip_channels(&s, at, STRIP_VECTORS, end, &f);
     for (; at + 2 * LANES <= s.n; at += 2 * LANES)
         strip_channels(&s, at, 2, end, &f);
+#else
+    for (; at + STRIP_WIDTH <= s.n; at += STRIP_WIDTH)
+        strip_channels(&s, at, STRIP_VECTORS, end, &f);
 #endif
 #if STRIP_VECTORS > 1
     for (; at + LANES <= s.n; at += LANES)

@@ -90,22 +90,6 @@ void eng_tile_prefetch(const struct eng_tile_step *s)
         __builtin_prefetch(at, 1);
 }
 
-/* By moves of fixed sizes, the last of which may overlap: rows are too short for calls. */
-static inline void copy_row(uint8_t *to, const uint8_t *from, size_t bytes)
-{
-    if (bytes >= 16) {
-        for (size_t i = 0; i + 16 < bytes; i += 16)
-            memcpy(to + i, from + i, 16);
-        memcpy(to + bytes - 16, from + bytes - 16, 16);
-    } else if (bytes >= 8) {
-        memcpy(to, from, 8);
-        memcpy(to + bytes - 8, from + bytes - 8, 8);
-    } else {
-        for (size_t i = 0; i < bytes; i += 2)
-            memcpy(to + i, from + i, 2);
-    }
-}
-
 static size_t tail_of(const struct eng_tile_step *s)
 {
     const struct eng_view *dst = &s->m->ne->operands.dst;
@@ -116,18 +100,19 @@ static size_t tail_of(const struct eng_tile_step *s)
 void eng_tile_store_rows(const struct eng_tile_step *s, uint32_t rows)
 {
     const struct eng_view *dst = &s->m->ne->operands.dst;
-    size_t bytes = 2 * (size_t)s->b->columns, tail = tail_of(s);
+    const struct eng_split_rows split = {
+        .from = s->b->stage,
+        .from_channel = s->m->stage_row,
+        .to = s->row,
+        .to_row = dst->stride[PR_AXIS_H],
+        .to_channel = dst->stride[PR_AXIS_C],
+        .rows = rows,
+        .channels = s->count,
+        .n = s->b->columns,
+        .tail = tail_of(s),
+    };
 
-    for (uint32_t c = 0; c < s->count; c++) {
-        const uint8_t *from = s->b->stage + c * s->m->stage_row;
-        uint8_t *to = s->row + (size_t)c * dst->stride[PR_AXIS_C];
-
-        for (uint32_t row = 0; row < rows; row++, from += bytes, to += dst->stride[PR_AXIS_H]) {
-            copy_row(to, from, bytes);
-            if (tail)
-                memset(to + bytes, 0, tail);
-        }
-    }
+    s->m->mac.kernels->split_rows(&split);
 }
 
 void eng_tile_zero_tails(const struct eng_tile_step *s)

@@ -310,6 +310,74 @@ static void the_call_stack_ends_with_the_context(void **state)
     free(stack);
 }
 
+enum { HELD = 24, SWITCHES = 50 };
+
+struct holders {
+    struct host_context thread, context;
+    uint64_t sums[2];
+    unsigned ended;
+};
+
+/* More values than there are registers, whole numbers and others, are in use across every switch. */
+static uint64_t hold(struct host_context *self, struct host_context *other, uint64_t seed)
+{
+    uint64_t whole[HELD], sum = 0;
+    double part[HELD];
+
+    for (unsigned i = 0; i < HELD; i++) {
+        whole[i] = seed + i;
+        part[i] = (double)(seed * i);
+    }
+    for (unsigned i = 0; i < SWITCHES; i++) {
+        host_context_switch(self, other);
+#pragma GCC unroll 24
+        for (unsigned k = 0; k < HELD; k++) {
+            whole[k] += k;
+            part[k] += 0.5;
+        }
+    }
+    for (unsigned i = 0; i < HELD; i++)
+        sum += whole[i] + (uint64_t)part[i];
+    return sum;
+}
+
+static void hold_entry(void *arg)
+{
+    struct holders *h = arg;
+
+    h->sums[1] = hold(&h->context, &h->thread, 1000);
+    h->ended++;
+    host_context_switch(&h->context, &h->thread);
+}
+
+static uint64_t held_sum(uint64_t seed)
+{
+    uint64_t sum = 0;
+
+    for (unsigned i = 0; i < HELD; i++)
+        sum += seed + i + SWITCHES * i + seed * i + SWITCHES / 2;
+    return sum;
+}
+
+static void a_switch_keeps_what_its_caller_holds(void **state)
+{
+    const size_t bytes = 256u << 10;
+    void *stack = aligned_alloc(4096, bytes);
+    struct holders h = {0};
+
+    (void)state;
+    assert_non_null(stack);
+    host_context_make(&h.context, stack, bytes, hold_entry, &h);
+    h.sums[0] = hold(&h.thread, &h.context, 7);
+    assert_int_equal(h.ended, 0);
+    host_context_switch(&h.thread, &h.context);
+    assert_int_equal(h.ended, 1);
+    assert_int_equal(h.sums[0], held_sum(7));
+    assert_int_equal(h.sums[1], held_sum(1000));
+    host_context_drop(&h.context);
+    free(stack);
+}
+
 /* Outside the firmware's stacks the port has no call stack. */
 static void the_hosts_stack_is_not_the_firmwares(void **state)
 {
@@ -331,6 +399,7 @@ int main(void)
         cmocka_unit_test(an_injected_exception_is_taken),
         cmocka_unit_test(a_cache_error_is_fatal_at_the_next_doorbell),
         cmocka_unit_test(the_call_stack_ends_with_the_context),
+        cmocka_unit_test(a_switch_keeps_what_its_caller_holds),
         cmocka_unit_test(the_hosts_stack_is_not_the_firmwares),
     };
 

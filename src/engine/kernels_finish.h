@@ -76,10 +76,29 @@ TARGET static void finish(const float *acc, const float *bias, uint8_t *y, size_
         finish_line(acc, bias, y, n, false, constants);
 }
 
-INLINE void finish_rows_of(const struct eng_rows *given, bool table, const struct eng_finish *constants)
+/* How the rows of a task end: constants where this is inlined. */
+struct rows_form {
+    bool table;
+    bool sum; /* neither table nor constant addend nor factor, and the rules of sums */
+};
+
+#define STORE_RULES (ENG_RULE_NAN_IS_ZERO | ENG_RULE_NO_MINUS_ZERO)
+#define STORE_SUMS  (STORE_RULES | ENG_RULE_NO_DENORMALS | ENG_RULE_CEILING)
+
+INLINE vec rows_element(vec v, vec bias, struct rows_form form, const struct eng_finish *f)
+{
+    if (!form.sum)
+        return finish_element(v, bias, form.table, f);
+    v = vec_add_exact(bias, v, vec_set(f->unscale));
+    return f->relu ? vec_relu(v) : v;
+}
+
+INLINE void finish_rows_of(const struct eng_rows *given, struct rows_form form,
+                           const struct eng_finish *constants)
 {
     const struct eng_finish f = *constants;
     const struct eng_rows r = *given;
+    const unsigned store = form.sum ? STORE_SUMS : f.store;
     vec bias = vec_set(f.bias);
 
     for (size_t row = 0; row < r.rows; row++) {
@@ -88,21 +107,23 @@ INLINE void finish_rows_of(const struct eng_rows *given, bool table, const struc
         size_t i = 0;
 
         for (; i + LANES <= r.n; i += LANES)
-            vec_to_fp16(to + 2 * i, finish_element(vec_load(acc + i), bias, table, &f), f.store);
+            vec_to_fp16(to + 2 * i, rows_element(vec_load(acc + i), bias, form, &f), store);
         if (i < r.n)
-            store_last(to + 2 * i, finish_element(vec_load_part(acc + i, r.n - i), bias, table, &f), r.n - i,
-                       r.tail, f.store);
+            store_last(to + 2 * i, rows_element(vec_load_part(acc + i, r.n - i), bias, form, &f), r.n - i,
+                       r.tail, store);
         else
             zero_tail(to + 2 * i, r.tail);
     }
 }
 
-TARGET static void finish_rows(const struct eng_rows *rows, const struct eng_finish *constants)
+TARGET static void finish_rows(const struct eng_rows *rows, const struct eng_finish *f)
 {
-    if (constants->table)
-        finish_rows_of(rows, true, constants);
+    if (f->table)
+        finish_rows_of(rows, (struct rows_form){.table = true}, f);
+    else if (eng_is_no_addend(f->acc_bias) && f->post_scale == 1 && f->store == STORE_SUMS)
+        finish_rows_of(rows, (struct rows_form){.sum = true}, f);
     else
-        finish_rows_of(rows, false, constants);
+        finish_rows_of(rows, (struct rows_form){0}, f);
 }
 
 /* What a loop is specialised for: constants where it is inlined. */

@@ -258,9 +258,6 @@ INLINE void finish_tile_by(const struct eng_tile_end *given, struct tile_form fo
         tile_to_channels(&end, form, &f);
 }
 
-#define STORE_RULES (ENG_RULE_NAN_IS_ZERO | ENG_RULE_NO_MINUS_ZERO)
-#define STORE_SUMS  (STORE_RULES | ENG_RULE_NO_DENORMALS | ENG_RULE_CEILING)
-
 TARGET static void finish_tile(const struct eng_tile_end *end, const struct eng_finish *f)
 {
     bool sum = eng_is_no_addend(f->acc_bias) && f->post_scale == 1;

@@ -41,28 +41,50 @@ static void load_margins(const struct eng_mac_plan *m, float *to, uint32_t rows,
     clear(to, m->in_columns - end);
 }
 
-/* The rows of one input channel, with zeros where a row ends before the block does. */
-static void load_channel(const struct eng_mac_plan *m, const struct eng_block *b, uint32_t channel, float *to)
+/* Which columns of the block's rows are elements of the input: n from `first` on, the first of them at `at`. */
+struct part {
+    uint32_t first, n, at;
+};
+
+static struct part part_of(const struct eng_mac_plan *m, const struct eng_block *b)
 {
     const struct pr_ne *n = &m->ne->task->ne;
-    const struct eng_view *src = &m->ne->operands.src[0];
     int64_t end = (int64_t)m->win - b->ix, needed = (int64_t)(b->columns - 1) * n->sx + n->kw;
-    uint32_t first = b->ix < 0 ? eng_least((uint64_t)-b->ix, m->in_columns) : 0;
-    struct eng_line line = {.axis = PR_AXIS_W};
+    struct part p = {.first = b->ix < 0 ? eng_least((uint64_t)-b->ix, m->in_columns) : 0};
 
     end = end < needed ? end : needed;
-    line.n = end > first ? (uint32_t)end - first : 0;
-    line.index[PR_AXIS_W] = line.n ? (uint32_t)(b->ix + first) : 0;
-    line.index[PR_AXIS_C] = channel;
-    line.index[PR_AXIS_H] = b->iy;
-    load_margins(m, to, b->iy_end - b->iy, first, first + line.n);
-    if (line.n && eng_view_is_packed(src, PR_AXIS_W)) {
-        m->mac.kernels->rows_to_float(eng_view_line(src, &line, NULL), src->stride[PR_AXIS_H], to + first,
-                                      m->in_columns, b->iy_end - b->iy, line.n, &m->mac.input);
-        return;
+    p.n = end > p.first ? (uint32_t)end - p.first : 0;
+    p.at = p.n ? (uint32_t)(b->ix + p.first) : 0;
+    return p;
+}
+
+/* The rows of all channels of the step, with zeros where a row ends before the block does. */
+static void load_rows(const struct eng_mac_plan *m, const struct eng_block *b)
+{
+    const struct eng_view *src = &m->ne->operands.src[0];
+    const struct part part = part_of(m, b);
+    struct eng_line line = {.axis = PR_AXIS_W, .n = part.n};
+    bool packed = eng_view_is_packed(src, PR_AXIS_W);
+    uint32_t rows = b->iy_end - b->iy;
+    const uint8_t *from = NULL;
+    float *to = b->in;
+
+    line.index[PR_AXIS_W] = part.at;
+    for (uint32_t c = 0; c < b->step; c++, to += (size_t)m->in_rows * m->in_columns) {
+        load_margins(m, to, rows, part.first, part.first + part.n);
+        if (!part.n)
+            continue;
+        line.index[PR_AXIS_H] = b->iy;
+        line.index[PR_AXIS_C] = b->cin + c;
+        if (!packed) {
+            for (uint32_t row = 0; row < rows; row++, line.index[PR_AXIS_H]++)
+                load_line(m, line, to + row * (size_t)m->in_columns + part.first);
+            continue;
+        }
+        from = c ? from + src->stride[PR_AXIS_C] : eng_view_line(src, &line, NULL);
+        m->mac.kernels->rows_to_float(from, src->stride[PR_AXIS_H], to + part.first, m->in_columns, rows,
+                                      part.n, &m->mac.input);
     }
-    for (; line.index[PR_AXIS_H] < b->iy_end; line.index[PR_AXIS_H]++, to += m->in_columns)
-        load_line(m, line, to + first);
 }
 
 /*
@@ -85,11 +107,12 @@ void eng_block_load_input(const struct eng_mac_plan *m, const struct eng_block *
         load_line(m, line, b->in);
         return;
     }
+    if (!column) {
+        load_rows(m, b);
+        return;
+    }
     for (uint32_t c = 0; c < b->step; c++) {
         line.index[PR_AXIS_C] = b->cin + c;
-        if (column)
-            load_line(m, line, b->in + c * plane);
-        else
-            load_channel(m, b, b->cin + c, b->in + c * plane);
+        load_line(m, line, b->in + c * plane);
     }
 }

@@ -235,14 +235,13 @@ static void mac_in_columns(const struct eng_mac_plan *m, const struct eng_block 
     }
 }
 
-/* All rows of a channel, where they are packed in host memory; as one where they follow each other. */
-static void finish_rows(const struct eng_mac_plan *m, const struct eng_block *b, uint32_t c,
-                        const struct eng_finish *finish)
+/* All rows of all channels, where they are packed in host memory; as one where they follow each other. */
+static void finish_rows(const struct eng_mac_plan *m, const struct eng_block *b, struct eng_finish *finish)
 {
     const struct eng_view *dst = &m->ne->operands.dst;
-    struct eng_line line = {.index = {b->x0, b->y0, 0, b->c0 + c, 0}, .n = b->columns};
+    struct eng_line line = {.index = {b->x0, b->y0, 0, b->c0, 0}, .n = b->columns};
     struct eng_rows rows = {
-        .acc = b->acc + (size_t)c * m->rows * m->acc_row,
+        .acc = b->acc,
         .acc_row = m->acc_row,
         .to = eng_view_line_target(dst, &line, NULL),
         .to_row = dst->stride[PR_AXIS_H],
@@ -255,7 +254,12 @@ static void finish_rows(const struct eng_mac_plan *m, const struct eng_block *b,
         rows.n *= rows.rows;
         rows.rows = 1;
     }
-    m->mac.kernels->finish_rows(&rows, finish);
+    for (uint32_t c = 0; c < b->channels; c++) {
+        finish->bias = b->bias[c];
+        m->mac.kernels->finish_rows(&rows, finish);
+        rows.acc += m->rows * m->acc_row;
+        rows.to += dst->stride[PR_AXIS_C];
+    }
 }
 
 static void finish_columns(const struct eng_mac_plan *m, const struct eng_block *b)
@@ -265,12 +269,12 @@ static void finish_columns(const struct eng_mac_plan *m, const struct eng_block 
     struct eng_finish finish = m->mac.finish;
     uint8_t buffer[2 * COLUMNS_MAX];
 
+    if (packed) {
+        finish_rows(m, b, &finish);
+        return;
+    }
     for (uint32_t c = 0; c < b->channels; c++) {
         finish.bias = b->bias[c];
-        if (packed) {
-            finish_rows(m, b, c, &finish);
-            continue;
-        }
         for (uint32_t row = 0; row < b->rows; row++) {
             struct eng_line line = {.index = {b->x0, b->y0 + row, 0, b->c0 + c, 0}, .n = b->columns};
             uint8_t *to = eng_view_line_target(dst, &line, buffer);

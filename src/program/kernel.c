@@ -98,6 +98,8 @@ static struct level next_level(const struct pr_task *task, uint32_t lanes, uint3
 {
     struct level level = {.lanes = lanes && !task->ne.unicast ? lanes : 1};
 
+    if (pass_width(task, 2) > left)
+        level.lanes = 1; /* as the loop would find: a small task asks for each of its channels */
     while (level.lanes > 1 && pass_width(task, level.lanes) > left)
         level.lanes /= 2;
     level.width = pass_width(task, level.lanes);
@@ -164,11 +166,11 @@ bool pr_kernel_place(const struct pr_task *task, uint32_t group, uint32_t channe
         return false;
     for (;;) {
         struct level level = next_level(task, lanes, left);
-        uint64_t plane = plane_bytes(task, level.lanes);
 
         if (channel < level.channels) {
             place->engine = channel % level.width / level.lanes;
-            offset += channel / level.width * plane;
+            if (channel >= level.width)
+                offset += channel / level.width * plane_bytes(task, level.lanes);
             if (group && !task->ne.reuse)
                 offset += group * group_bytes(task, place->engine);
             place->offset = (uint32_t)offset;
@@ -178,7 +180,7 @@ bool pr_kernel_place(const struct pr_task *task, uint32_t group, uint32_t channe
         }
         channel -= level.channels;
         left -= level.channels;
-        offset += level.channels / level.width * plane;
+        offset += level.channels / level.width * plane_bytes(task, level.lanes);
         lanes = level.lanes;
     }
 }

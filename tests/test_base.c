@@ -181,16 +181,41 @@ static void hashes_of_two(void **state)
     }
 }
 
+/* Ranges that follow each other: more and fewer than are computed at once, and no whole blocks. */
+static void hashes_of_many(void **state)
+{
+    enum { COUNT_MAX = 35, SIZE_MAX_HERE = 300 };
+    static uint8_t bytes[COUNT_MAX * SIZE_MAX_HERE], digest[COUNT_MAX + 1][BASE_HASH_BYTES];
+    uint8_t expected[BASE_HASH_BYTES];
+    struct test_rng rng;
+
+    (void)state;
+    test_rng_init(&rng, 4);
+    test_rng_bytes(&rng, bytes, sizeof(bytes));
+    for (size_t size = 0; size <= SIZE_MAX_HERE; size += size % 64 < 2 || size % 64 > 61 ? 1 : 20)
+        for (size_t count = 0; count <= COUNT_MAX; count++) {
+            memset(digest, 0xee, sizeof(digest));
+            base_hash_of_many(bytes, size, count, digest);
+            for (size_t i = 0; i < count; i++) {
+                crypto_hash_sha256(expected, bytes + i * size, size);
+                assert_memory_equal(digest[i], expected, sizeof(expected));
+            }
+            assert_int_equal(digest[count][0], 0xee);
+        }
+}
+
 /* Against the definition; in one piece, in pieces of any size, and from a file. */
 static void trees(void **state)
 {
-    static const size_t sizes[] = {0, 1, 65535, 65536, 65537, 131071, 131072, 131073, 196608, 400000};
-    uint8_t *bytes = base_alloc(400000), digest[BASE_HASH_BYTES], expected[BASE_HASH_BYTES];
+    enum { MOST = 2400000 };
+    static const size_t sizes[] = {0,      1,      65535,   65536,   65537,   131071,  131072,  131073,
+                                   196608, 400000, 1048575, 1048576, 1048577, 1114112, 2097152, MOST};
+    uint8_t *bytes = base_alloc(MOST), digest[BASE_HASH_BYTES], expected[BASE_HASH_BYTES];
     struct test_rng rng;
 
     (void)state;
     test_rng_init(&rng, 3);
-    test_rng_bytes(&rng, bytes, 400000);
+    test_rng_bytes(&rng, bytes, MOST);
     for (unsigned i = 0; i < BASE_COUNT_OF(sizes); i++) {
         struct base_tree tree;
         size_t at = 0;
@@ -201,7 +226,7 @@ static void trees(void **state)
         assert_memory_equal(digest, expected, sizeof(digest));
         base_tree_begin(&tree);
         while (at < sizes[i]) {
-            size_t part = (size_t)test_rng_range(&rng, 0, 150000);
+            size_t part = (size_t)test_rng_range(&rng, 0, i % 2 ? 150000 : 1500000);
 
             part = part < sizes[i] - at ? part : sizes[i] - at;
             base_tree_add(&tree, bytes + at, part);
@@ -259,13 +284,32 @@ static void clearing(void **state)
     base_free(heap);
 }
 
+/* Bytes beside the range stay, and so does the allocation. */
+static void discarding(void **state)
+{
+    enum { SIZE = 1 << 20 };
+    uint8_t *memory = base_alloc(SIZE);
+
+    (void)state;
+    assert_non_null(memory);
+    memset(memory, 0xee, SIZE);
+    base_discard(memory + 5000, SIZE - 10000);
+    base_discard(memory + 1, 10); /* no whole page */
+    for (unsigned i = 0; i < 5000; i++)
+        assert_true(memory[i] == 0xee && memory[SIZE - 1 - i] == 0xee);
+    memory[SIZE / 2] = 1;
+    assert_int_equal(memory[SIZE / 2], 1);
+    base_free(memory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts),       cmocka_unit_test(zeros),         cmocka_unit_test(whole_file),
-        cmocka_unit_test(refusals),     cmocka_unit_test(filling),       cmocka_unit_test(fetching),
-        cmocka_unit_test(hashes),       cmocka_unit_test(hashes_of_two), cmocka_unit_test(trees),
-        cmocka_unit_test(known_hashes), cmocka_unit_test(clearing),
+        cmocka_unit_test(counts),     cmocka_unit_test(zeros),         cmocka_unit_test(whole_file),
+        cmocka_unit_test(refusals),   cmocka_unit_test(filling),       cmocka_unit_test(fetching),
+        cmocka_unit_test(hashes),     cmocka_unit_test(hashes_of_two), cmocka_unit_test(hashes_of_many),
+        cmocka_unit_test(trees),      cmocka_unit_test(known_hashes),  cmocka_unit_test(clearing),
+        cmocka_unit_test(discarding),
     };
 
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);

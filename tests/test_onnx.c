@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "folder.h"
+#include "base/alloc.h"
 #include "onnxrig.h"
 
 #define GIVES(r, allowed, ...)                                                                              \
@@ -574,6 +575,75 @@ static void test_lp_pool(void **state)
     onnxrig_end(&r);
 }
 
+/* A weight that two nodes name stays for the second; one that is named once goes with its node. */
+static void test_weights_named_twice(void **state)
+{
+    struct onnxrig r;
+    CcGraph *g;
+
+    (void)state;
+    onnxrig_begin(&r, 13);
+    g = r.model->graph;
+    onnxrig_input(&r, g, "x", ONNXRIG_FLOAT, ONNXRIG_DIMS(1, 2));
+    onnxrig_floats(&r, "twice", ONNXRIG_DIMS(2, 2), (const float[]){1, 2, 3, 4});
+    onnxrig_floats(&r, "once", ONNXRIG_DIMS(2, 2), (const float[]){1, 0, 0, 2});
+    onnxrig_node(&r, g, "Gemm", "x twice", "a");
+    onnxrig_node(&r, g, "Gemm", "a twice", "b");
+    onnxrig_node(&r, g, "Gemm", "b once", "y");
+    onnxrig_output(&r, g, "y", ONNXRIG_FLOAT);
+    onnxrig_gives(&r, (const double[]){37, 108}, 2, 0);
+    onnxrig_end(&r);
+}
+
+/* The bytes of the file belong to the model: whole pages of a tensor go when the graph has it. */
+static void test_bytes_given(void **state)
+{
+    enum { ROWS = 2, COLUMNS = 8192, BYTES = ROWS * COLUMNS * sizeof(float) };
+    struct base_error error = {{0}};
+    struct cc_onnx_model *model;
+    struct cc_graph *graph;
+    struct onnxrig r;
+    float *weights;
+    uint8_t *packed, *bytes, *found;
+    size_t size, kept = 0;
+    uint32_t constants = 0;
+
+    (void)state;
+    onnxrig_begin(&r, 13);
+    weights = onnxrig_take(&r, BYTES);
+    for (unsigned i = 0; i < ROWS * COLUMNS; i++)
+        weights[i] = (float)(1 + i % 1000);
+    onnxrig_input(&r, r.model->graph, "x", ONNXRIG_FLOAT, ONNXRIG_DIMS(1, ROWS));
+    onnxrig_floats(&r, "w", ONNXRIG_DIMS(ROWS, COLUMNS), weights);
+    onnxrig_node(&r, r.model->graph, "Gemm", "x w", "y");
+    onnxrig_output(&r, r.model->graph, "y", ONNXRIG_FLOAT);
+    packed = onnxrig_pack(&r, &size);
+    bytes = base_alloc(size);
+    memcpy(bytes, packed, size);
+    assert_int_equal(cc_onnx_open(bytes, size, &model, &error), 0);
+    cc_onnx_give(model, bytes);
+    found = model->file->graph->initializer[0]->raw_data.data;
+    assert_true(found > bytes && found + BYTES <= bytes + size); /* not a copy */
+    assert_int_equal(cc_onnx_import(model, NULL, NULL, 0, &graph, &error), 0);
+    for (size_t i = 0; i < BYTES; i += sizeof(float))
+        kept += memcmp(found + i, "\0\0\0", sizeof(float)) != 0;
+    assert_true(kept * sizeof(float) < BYTES / 4); /* of the pages at both ends */
+    cc_onnx_close(model);
+    for (uint32_t v = 0; v < graph->values; v++) {
+        const struct cc_value *value = &graph->value[v];
+
+        if (!value->data || cc_value_elements(value) != (uint64_t)ROWS * COLUMNS)
+            continue;
+        constants++;
+        for (unsigned i = 0; i < ROWS * COLUMNS; i++) /* its axes are exchanged */
+            assert_true(cc_value_number(value, i) == (double)weights[i % ROWS * COLUMNS + i / ROWS]);
+    }
+    assert_int_equal(constants, 1);
+    cc_graph_destroy(graph);
+    free(packed);
+    onnxrig_end(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -586,7 +656,8 @@ int main(void)
         cmocka_unit_test(test_function),       cmocka_unit_test(test_quantised),
         cmocka_unit_test(test_qlinear_conv),   cmocka_unit_test(test_other_operators),
         cmocka_unit_test(test_group_norm),     cmocka_unit_test(test_wide),
-        cmocka_unit_test(test_rms_norm),       cmocka_unit_test(test_lp_pool),
+        cmocka_unit_test(test_rms_norm),       cmocka_unit_test(test_weights_named_twice),
+        cmocka_unit_test(test_bytes_given),    cmocka_unit_test(test_lp_pool),
     };
 
     return cmocka_run_group_tests_name("onnx", tests, NULL, NULL);

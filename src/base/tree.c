@@ -7,6 +7,8 @@
 
 #include "base/alloc.h"
 
+#define TOGETHER (BASE_TREE_PIECE / BASE_TREE_LEAF)
+
 static const char subject[16] = "anemone leaves 1";
 
 void base_tree_begin(struct base_tree *tree)
@@ -26,12 +28,13 @@ static void end_leaf(struct base_tree *tree)
     base_hash_begin(&tree->leaf);
 }
 
-static void add_two(struct base_tree *tree, const uint8_t *bytes)
+/* Whole leaves. */
+static void add_leaves(struct base_tree *tree, const uint8_t *bytes, size_t leaves)
 {
-    uint8_t digest[2][BASE_HASH_BYTES];
+    uint8_t digest[TOGETHER][BASE_HASH_BYTES];
 
-    base_hash_of_two(bytes, bytes + BASE_TREE_LEAF, BASE_TREE_LEAF, digest[0], digest[1]);
-    base_hash_add(&tree->root, digest, sizeof(digest));
+    base_hash_of_many(bytes, BASE_TREE_LEAF, leaves, digest);
+    base_hash_add(&tree->root, digest, leaves * sizeof(digest[0]));
 }
 
 void base_tree_add(struct base_tree *tree, const void *bytes, size_t size)
@@ -40,10 +43,12 @@ void base_tree_add(struct base_tree *tree, const void *bytes, size_t size)
 
     while (size) {
         const size_t inside = (size_t)(tree->bytes % BASE_TREE_LEAF);
-        size_t part = 2 * BASE_TREE_LEAF;
+        size_t part = size / BASE_TREE_LEAF;
 
-        if (!inside && size >= part) {
-            add_two(tree, from);
+        if (!inside && part) {
+            part = part < TOGETHER ? part : TOGETHER;
+            add_leaves(tree, from, part);
+            part *= BASE_TREE_LEAF;
         } else {
             part = size < BASE_TREE_LEAF - inside ? size : BASE_TREE_LEAF - inside;
             base_hash_add(&tree->leaf, from, part);

@@ -3,7 +3,7 @@
  * The hash of a program's part: SHA-256 over the hashes of its leaves. A leaf is BASE_TREE_LEAF bytes, the
  * last one what is left. The root is SHA-256 of the 16 characters "anemone leaves 1", the SHA-256 of each
  * leaf in order, and the number of bytes as eight bytes, the lowest first. Leaves do not depend on each
- * other, so two are computed at a time, in less time than one after the other. Does not depend on the
+ * other, so several are computed at a time, in less time than one after the other. Does not depend on the
  * processor or on the pieces.
  */
 #ifndef BASE_TREE_H
@@ -12,7 +12,7 @@
 #include "base/hash.h"
 
 #define BASE_TREE_LEAF  ((size_t)65536)
-#define BASE_TREE_PIECE (2 * BASE_TREE_LEAF) /* pieces of a multiple of this are hashed fastest */
+#define BASE_TREE_PIECE (16 * BASE_TREE_LEAF) /* pieces of a multiple of this are hashed fastest */
 
 struct base_tree {
     struct base_hash root, leaf; /* leaf: the one that is not complete */

@@ -20,7 +20,7 @@
 #include "driver/surface.h"
 
 #define IMAGE_BYTES_MAX PR_CONTAINER_BYTES_MAX
-#define PIECE           (2 * BASE_TREE_PIECE) /* of weights, at a time: what stays in a cache */
+#define PIECE           BASE_TREE_PIECE /* of weights, at a time: what stays in a cache */
 
 _Static_assert(ANE_PROGRAM_PROCEDURES == PR_PROCEDURES_MAX, "a container has as many");
 

@@ -358,6 +358,7 @@ struct eng_window {
  */
 struct eng_gemv {
     const uint8_t *const *run;
+    const uint8_t *const *next; /* runs that are likely to be read after these, as many; or NULL */
     size_t stride;    /* bytes from row to row, in every run */
     unsigned lanes;   /* of a run: a power of two from 4 to that of the kernels */
     unsigned vectors; /* 1, 2, or 4 if gemv_vectors is */

@@ -23,6 +23,7 @@
 #define STRIP_CHANNELS 8
 #define STRIP_FEW      8
 #define GEMV_VECTORS   4
+#define GEMV_ROWS      8
 #define WINDOW_VECTORS 4
 #define SCALED         1
 
@@ -658,6 +659,43 @@ INLINE void vecs_from_fp16_runs(const uint8_t *const *run, size_t at, size_t str
     w[1] = vec_from_fp16_runs(run, at + stride, lanes, load);
     w[2] = vec_from_fp16_runs(run, at + 2 * stride, lanes, load);
     w[3] = vec_from_fp16_runs(run, at + 3 * stride, lanes, load);
+}
+
+INLINE __m512i load_512(const uint8_t *from)
+{
+    return _mm512_loadu_si512((const void *)from);
+}
+
+INLINE void vecs_of_two(__m512i two, const struct eng_load *load, vec *low, vec *high)
+{
+    *low = vec_of_fp16(_mm512_castsi512_si256(two), load);
+    *high = vec_of_fp16(_mm512_extracti64x4_epi64(two, 1), load);
+}
+
+/*
+ * The same for eight rows. Of the shortest runs they are whole cache lines: a line of every run at once is
+ * more than the ways that the first cache has for runs of equal length, so a line read in two parts would be
+ * fetched twice.
+ */
+INLINE void vecs_from_fp16_rows(const uint8_t *const *run, size_t at, size_t stride, unsigned lanes,
+                                const struct eng_load *load, vec w[GEMV_ROWS])
+{
+    if (lanes == 4 && stride == 8) {
+        const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+        const __m512i high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+        __m512i a = load_512(run[0] + at), b = load_512(run[1] + at), c = load_512(run[2] + at),
+                d = load_512(run[3] + at);
+        __m512i ab0 = _mm512_unpacklo_epi64(a, b), ab1 = _mm512_unpackhi_epi64(a, b);
+        __m512i cd0 = _mm512_unpacklo_epi64(c, d), cd1 = _mm512_unpackhi_epi64(c, d);
+
+        vecs_of_two(_mm512_permutex2var_epi64(ab0, low, cd0), load, &w[0], &w[2]);
+        vecs_of_two(_mm512_permutex2var_epi64(ab1, low, cd1), load, &w[1], &w[3]);
+        vecs_of_two(_mm512_permutex2var_epi64(ab0, high, cd0), load, &w[4], &w[6]);
+        vecs_of_two(_mm512_permutex2var_epi64(ab1, high, cd1), load, &w[5], &w[7]);
+        return;
+    }
+    vecs_from_fp16_runs(run, at, stride, lanes, load, w);
+    vecs_from_fp16_runs(run, at + 4 * stride, stride, lanes, load, w + 4);
 }
 
 /* Lanes of a vector, clipped to those that there are. */

@@ -4,14 +4,28 @@
  * registers, used for every pixel, and not kept. A NaN among them stays one, and makes the sum one.
  */
 
-#define GEMV_ROWS     4
-#define GEMV_PREFETCH 1024 /* bytes ahead in each run; it changes only the speed */
+/*
+ * How far ahead weights are fetched: so many bytes of all runs together, which cover the latency of memory
+ * and leave the first cache room, and at most so many in one run. It changes only the speed.
+ */
+#define GEMV_AHEAD    20480
+#define GEMV_FARTHEST 6144
 
+/* The cache line of every run that is `at` bytes after its first; behind the end, of the runs that follow. */
 INLINE void gemv_prefetch(const struct eng_gemv *g, unsigned runs, size_t at)
 {
+    const size_t bytes = g->channels * g->stride;
+    const uint8_t *const *from = g->run;
+
+    if (at >= bytes) {
+        if (!g->next)
+            return;
+        from = g->next;
+        at -= bytes;
+    }
     UNROLL
     for (unsigned i = 0; i < runs; i++)
-        __builtin_prefetch(g->run[i] + at + GEMV_PREFETCH);
+        __builtin_prefetch(from[i] + at);
 }
 
 /* Rows [0, rows) from `at` on, at most GEMV_ROWS: the chain of every sum goes on by so many products. */
@@ -27,7 +41,7 @@ INLINE void gemv_rows(const struct eng_gemv *g, const uint8_t *const *run, size_
         const uint8_t *const *from = run + v * (LANES / lanes);
 
         if (rows == GEMV_ROWS)
-            vecs_from_fp16_runs(from, at, g->stride, lanes, &load, w);
+            vecs_from_fp16_rows(from, at, g->stride, lanes, &load, w);
         else
             w[0] = vec_from_fp16_runs(from, at, lanes, &load);
         UNROLL
@@ -39,13 +53,25 @@ INLINE void gemv_rows(const struct eng_gemv *g, const uint8_t *const *run, size_
     }
 }
 
+/* Rows before those whose weights are whole cache lines, where lines are what is read. */
+INLINE uint32_t gemv_head(const struct eng_gemv *g, unsigned lanes)
+{
+    const size_t line = 2 * GEMV_ROWS * (size_t)lanes;
+    const uint32_t head = (uint32_t)(-(uintptr_t)g->run[0] % line / (2 * lanes));
+
+    if (line != 64)
+        return 0;
+    return head < g->channels ? head : g->channels;
+}
+
 INLINE void gemv_of(const struct eng_gemv *g, unsigned lanes, unsigned vectors, unsigned pixels)
 {
     const unsigned runs = vectors * (LANES / lanes);
+    const size_t ahead = GEMV_AHEAD / runs < GEMV_FARTHEST ? GEMV_AHEAD / runs / 64 * 64 : GEMV_FARTHEST;
     const uint8_t *run[GEMV_VECTORS * (LANES / 4)];
     vec sum[ENG_GEMV_PIXELS][GEMV_VECTORS];
     const float *in = g->in;
-    size_t at = 0, prefetched = 0;
+    size_t at = 0, prefetched = ahead;
     uint32_t left = g->channels;
 
     UNROLL
@@ -57,8 +83,10 @@ INLINE void gemv_of(const struct eng_gemv *g, unsigned lanes, unsigned vectors, 
         for (unsigned v = 0; v < vectors; v++)
             sum[p][v] = vec_set(0);
     }
+    for (uint32_t head = gemv_head(g, lanes); head; head--, left--, in += pixels, at += g->stride)
+        gemv_rows(g, run, at, in, 1, lanes, vectors, pixels, sum);
     for (; left >= GEMV_ROWS; left -= GEMV_ROWS, in += GEMV_ROWS * pixels, at += GEMV_ROWS * g->stride) {
-        for (; prefetched <= at; prefetched += 64)
+        for (; prefetched <= at + ahead; prefetched += 64)
             gemv_prefetch(g, runs, prefetched);
         gemv_rows(g, run, at, in, GEMV_ROWS, lanes, vectors, pixels, sum);
     }

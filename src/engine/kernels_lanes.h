@@ -14,6 +14,12 @@ INLINE void vecs_from_fp16_runs(const uint8_t *const *run, size_t at, size_t str
     w[3] = vec_from_fp16_runs(run, at + 3 * stride, lanes, load);
 }
 
+INLINE void vecs_from_fp16_rows(const uint8_t *const *run, size_t at, size_t stride, unsigned lanes,
+                                const struct eng_load *load, vec w[GEMV_ROWS])
+{
+    vecs_from_fp16_runs(run, at, stride, lanes, load, w);
+}
+
 /* Lanes of a vector, clipped to those that there are. */
 struct lanes {
     size_t begin, end;

@@ -23,6 +23,7 @@
 #define STRIP_CHANNELS 8
 #define STRIP_FEW      4
 #define GEMV_VECTORS   4
+#define GEMV_ROWS      4
 #define WINDOW_VECTORS 4
 #define SCALED         1
 

@@ -25,6 +25,7 @@
 #define STRIP_CHANNELS 4
 #define STRIP_FEW      4
 #define GEMV_VECTORS   2
+#define GEMV_ROWS      4
 #define WINDOW_VECTORS 2
 #define SCALED         0
 

@@ -26,13 +26,9 @@ struct gemv {
     uint32_t width;  /* output channels of a piece */
     size_t worker_floats, packed_floats;
     float *in, *memory; /* in: [channel][pixel] */
+    struct room *rooms; /* of workers */
+    unsigned workers;
     atomic_bool infinite;
-};
-
-/* The memory of a worker. */
-struct room {
-    float *acc, *bias;
-    uint8_t *packed;
 };
 
 /* Vectors that are computed together: runs of equal lanes and row distance. */
@@ -40,6 +36,15 @@ struct batch {
     struct eng_gemv call;
     const uint8_t *run[RUNS_MAX];
     uint32_t channel;
+    bool packed;
+};
+
+/* What a worker has. */
+struct room {
+    float *acc, *bias;
+    uint8_t *packed;
+    struct batch batch[2]; /* the one under way, and the one after it if it has vectors, */
+    unsigned turn;         /* which is which */
 };
 
 static void load_pixel(const struct gemv *g, uint32_t pixel, float *line)
@@ -80,21 +85,37 @@ static bool load_input(const struct gemv *g, float *line)
     return finite;
 }
 
+/* A run into its place in every row; of constant length where it is short. */
+static void pack_run(const struct gemv *g, const uint8_t *from, size_t stride, uint32_t run, uint8_t *to)
+{
+    const size_t row = 2 * (size_t)g->mac.kernels->lanes;
+    const uint8_t *end = from + g->channels * stride;
+
+    if (run == 1)
+        for (; from < end; from += stride, to += row)
+            memcpy(to, from, 2);
+    else if (run == 2)
+        for (; from < end; from += stride, to += row)
+            memcpy(to, from, 4);
+    else
+        for (; from < end; from += stride, to += row)
+            memcpy(to, from, 2 * (size_t)run);
+}
+
 /* Weights of n channels from `channel` on, beside each other and followed by zeros. */
 static void pack(const struct gemv *g, uint32_t channel, uint32_t n, uint8_t *to)
 {
     const struct eng_ne *ne = g->ne;
-    const size_t row = 2 * (size_t)g->mac.kernels->lanes;
+    const uint32_t lanes = g->mac.kernels->lanes;
     const uint8_t *from;
     size_t stride;
     uint32_t run;
 
-    memset(to, 0, row * g->channels);
+    if (n < lanes)
+        memset(to, 0, 2 * (size_t)lanes * g->channels);
     for (uint32_t i = 0; i < n; i += run) {
         run = eng_weights_run(ne->weights, ne->task, ne->group, channel + i, n - i, 0, &from, &stride);
-        for (uint32_t c = 0; c < g->channels; c++)
-            for (uint32_t k = 0; k < run; k++)
-                memcpy(to + c * row + 2 * (size_t)(i + k), from + c * stride + 2 * (size_t)k, 2);
+        pack_run(g, from, stride, run, to + 2 * (size_t)i);
     }
 }
 
@@ -120,7 +141,7 @@ static uint32_t find_runs(const struct gemv *g, uint32_t channel, const uint8_t 
 }
 
 /* Takes up the next vector; false when it has to wait for the next batch. */
-static bool batch_take(const struct gemv *g, struct batch *b, const struct room *room)
+static bool batch_take(const struct gemv *g, struct batch *b, uint8_t *packed)
 {
     uint32_t all = g->mac.kernels->lanes, channel = b->channel + b->call.vectors * all, lanes, count;
     const uint8_t *run[ENG_LANES];
@@ -129,9 +150,12 @@ static bool batch_take(const struct gemv *g, struct batch *b, const struct room 
     lanes = find_runs(g, channel, run, &stride);
     if (b->call.vectors && (!lanes || lanes != b->call.lanes || stride != b->call.stride))
         return false;
-    if (!lanes) {
-        pack(g, channel, eng_least(all, g->cout - channel), room->packed);
-        run[0] = room->packed;
+    b->packed = !lanes;
+    if (b->packed) {
+        if (!packed)
+            return false;
+        pack(g, channel, eng_least(all, g->cout - channel), packed);
+        run[0] = packed;
         lanes = all;
         stride = 2 * (size_t)all;
     }
@@ -140,29 +164,45 @@ static bool batch_take(const struct gemv *g, struct batch *b, const struct room 
     b->call.lanes = lanes;
     b->call.stride = stride;
     b->call.vectors++;
-    return run[0] != room->packed;
+    return !b->packed;
 }
 
-/* The sums of the first vectors of a batch, a power of two of them; the others stay for the next one. */
-static uint32_t batch_begin(const struct gemv *g, struct batch *b, uint32_t channel, uint32_t end,
-                            const struct room *room)
+/*
+ * The sums of the first vectors from a channel on, a power of two of them, inside its piece. The others stay
+ * for the next batch. Without memory for packed weights there may be none.
+ */
+static void batch_begin(const struct gemv *g, struct batch *b, uint32_t channel, uint8_t *packed)
 {
     uint32_t lanes = g->mac.kernels->lanes, most = g->mac.kernels->gemv_vectors;
+    uint32_t end = eng_least((uint64_t)channel - channel % g->width + g->width, g->cout);
 
     memset(&b->call, 0, sizeof(b->call));
     b->channel = channel;
     while (b->call.vectors < most && channel + b->call.vectors * lanes < end)
-        if (!batch_take(g, b, room))
+        if (!batch_take(g, b, packed))
             break;
     if (b->call.vectors == 3)
         b->call.vectors = 2;
     b->call.run = b->run;
-    b->call.in = g->in;
-    b->call.channels = g->channels;
-    b->call.pixels = g->padded;
-    b->call.acc = room->acc;
-    b->call.ceiling = g->mac.ceiling;
-    return eng_least(b->call.vectors * lanes, g->cout - channel);
+}
+
+/* The batch of a channel; and the one that this worker is likely to run after it is looked up. */
+static struct batch *room_turn(const struct gemv *g, struct room *room, uint32_t channel)
+{
+    struct batch *b = &room->batch[++room->turn % 2], *after = &room->batch[(room->turn + 1) % 2];
+    uint64_t next = channel;
+
+    if (!b->call.vectors || b->channel != channel)
+        batch_begin(g, b, channel, room->packed);
+    next += b->call.vectors * g->mac.kernels->lanes;
+    if (next % g->width == 0)
+        next += (uint64_t)(g->workers - 1) * g->width;
+    after->call.vectors = 0;
+    if (next < g->cout)
+        batch_begin(g, after, (uint32_t)next, NULL);
+    if (after->call.vectors == b->call.vectors && after->call.lanes == b->call.lanes)
+        b->call.next = after->run;
+    return b;
 }
 
 static void load_bias(const struct gemv *g, uint32_t channel, uint32_t n, float *bias)
@@ -200,22 +240,37 @@ static void finish_batch(const struct gemv *g, const struct batch *b, uint32_t n
     }
 }
 
+static void room_begin(const struct gemv *g, unsigned worker)
+{
+    struct room *room = &g->rooms[worker];
+
+    room->acc = g->memory + worker * g->worker_floats;
+    room->bias = room->acc + (size_t)VECTORS_MAX * g->mac.kernels->lanes * g->padded;
+    room->packed = (uint8_t *)(room->bias + VECTORS_MAX * g->mac.kernels->lanes);
+    room->batch[0].call.vectors = room->batch[1].call.vectors = 0;
+    room->turn = 0;
+}
+
 static void gemv_piece(void *context, size_t piece, unsigned worker)
 {
     struct gemv *g = context;
-    uint32_t sums = VECTORS_MAX * g->mac.kernels->lanes, n;
-    uint32_t channel = (uint32_t)piece * g->width, end = eng_least((uint64_t)channel + g->width, g->cout);
-    struct room room = {.acc = g->memory + worker * g->worker_floats};
-    struct batch b;
+    struct room *room = &g->rooms[worker];
+    uint32_t channel = (uint32_t)piece * g->width, end = eng_least((uint64_t)channel + g->width, g->cout), n;
 
-    room.bias = room.acc + (size_t)sums * g->padded;
-    room.packed = (uint8_t *)(room.bias + sums);
     for (; channel < end; channel += n) {
-        n = batch_begin(g, &b, channel, end, &room);
-        g->mac.kernels->gemv(&b.call);
-        if (!g->mac.kernels->all_finite(room.acc, (size_t)b.call.vectors * g->mac.kernels->lanes * g->padded))
+        struct batch *b = room_turn(g, room, channel);
+
+        b->call.in = g->in;
+        b->call.channels = g->channels;
+        b->call.pixels = g->padded;
+        b->call.acc = room->acc;
+        b->call.ceiling = g->mac.ceiling;
+        n = eng_least(b->call.vectors * g->mac.kernels->lanes, g->cout - channel);
+        g->mac.kernels->gemv(&b->call);
+        if (!g->mac.kernels->all_finite(room->acc,
+                                        (size_t)b->call.vectors * g->mac.kernels->lanes * g->padded))
             atomic_store_explicit(&g->infinite, true, memory_order_relaxed);
-        finish_batch(g, &b, n, &room);
+        finish_batch(g, b, n, room);
     }
 }
 
@@ -233,11 +288,11 @@ int eng_ne_gemv(const struct eng_ne *ne)
 {
     const uint32_t *out = ne->operands.dst.extent;
     struct gemv g = {.ne = ne, .mac = eng_mac_setup(ne)};
-    unsigned workers = eng_pool_workers(ne->pool);
     uint32_t lanes = g.mac.kernels->lanes;
 
     if (ne->task->ne.mode != PR_NE_MAC || !fits(ne))
         return -ENOTSUP;
+    g.workers = eng_pool_workers(ne->pool);
     g.channels = ne->operands.src[0].extent[PR_AXIS_C];
     g.cout = out[PR_AXIS_C];
     g.wout = out[PR_AXIS_W];
@@ -246,11 +301,15 @@ int eng_ne_gemv(const struct eng_ne *ne)
     g.width = g.mac.kernels->gemv_vectors * lanes;
     g.packed_floats = (size_t)g.channels * lanes / 2;
     g.worker_floats = pr_round_up((uint64_t)VECTORS_MAX * lanes * (g.padded + 1) + g.packed_floats, 16);
-    g.in = eng_scratch_reserve(ne->scratch, ((size_t)g.channels * g.padded + g.worker_floats * workers + 16) *
-                                                sizeof(float));
+    g.in = eng_scratch_reserve(
+        ne->scratch, ((size_t)g.channels * g.padded + g.worker_floats * g.workers + 16) * sizeof(float) +
+                         g.workers * sizeof(*g.rooms));
     if (!g.in)
         return -ENOMEM;
     g.memory = g.in + pr_round_up((uint64_t)g.channels * g.padded, 16);
+    g.rooms = (struct room *)(g.memory + g.worker_floats * g.workers);
+    for (unsigned i = 0; i < g.workers; i++)
+        room_begin(&g, i);
     if (!load_input(&g, g.memory))
         return -ENOTSUP;
     eng_pool_run(ne->pool, eng_ne_blocks(g.cout, g.width), gemv_piece, &g);

@@ -364,7 +364,9 @@ static void run_strips(struct eng_tile_step *s)
         eng_tile_store_rows(s, rows);
         return;
     }
-    if (m->flat && columns == m->wout && dst->stride[PR_AXIS_H] == 2 * m->wout) {
+    /* The only row of a channel may have a tail even so. */
+    if (m->flat && columns == m->wout && dst->stride[PR_AXIS_H] == 2 * m->wout &&
+        dst->tail == dst->tail_begin) {
         run_line(s, rows * columns, s->row, dst->stride[PR_AXIS_C]);
         return;
     }

@@ -29,6 +29,7 @@ enum {
     SUMS_MAX = 1 << 16,     /* of a block with several chunks */
     PANEL_TAPS = 768,       /* of a step, */
     STRIP_TAPS = 2304,      /* and of one with strips, which is the only one */
+    STRIP_LEAST = 3,        /* vectors of a row */
     STRIP_PIXELS = 384,     /* between prefetches, a multiple of every vector */
     PIECE_WORK = 1 << 19,   /* products that are worth another thread */
     TILE_BYTES = 32,        /* of a row of a tile and the zeros that fill it up, as finish_tile has it */
@@ -80,13 +81,17 @@ static void plan_pixels(struct eng_tile_plan *m)
     m->in_channel = input_of(m, m->rows);
 }
 
-/* Strips need a line of outputs that is a vector at least, and all input channels at once. */
+/*
+ * Strips need a line of outputs that is a vector at least, and all input channels at once. Lines of less than
+ * STRIP_LEAST vectors are mostly ends, which tiles make faster.
+ */
 static void plan_strips(struct eng_tile_plan *m)
 {
-    uint32_t line = m->flat ? m->rows * m->columns : m->columns;
+    uint32_t line = m->flat ? m->rows * m->columns : m->columns, lanes = m->mac.kernels->lanes;
 
-    m->strips = eng_view_is_packed(&m->ne->operands.dst, PR_AXIS_W) && line >= m->mac.kernels->lanes &&
-                m->cin * taps_of(m) <= STRIP_TAPS && m->cin * m->in_channel <= INPUT_FLOATS;
+    m->strips = eng_view_is_packed(&m->ne->operands.dst, PR_AXIS_W) &&
+                line >= (m->flat ? lanes : STRIP_LEAST * lanes) && m->cin * taps_of(m) <= STRIP_TAPS &&
+                m->cin * m->in_channel <= INPUT_FLOATS;
 }
 
 static void plan_channels(struct eng_tile_plan *m)
@@ -364,7 +369,9 @@ static void run_strips(struct eng_tile_step *s)
         eng_tile_store_rows(s, rows);
         return;
     }
-    if (m->flat && columns == m->wout && dst->stride[PR_AXIS_H] == 2 * m->wout) {
+    /* The only row of a channel may have a tail even so. */
+    if (m->flat && columns == m->wout && dst->stride[PR_AXIS_H] == 2 * m->wout &&
+        dst->tail == dst->tail_begin) {
         run_line(s, rows * columns, s->row, dst->stride[PR_AXIS_C]);
         return;
     }

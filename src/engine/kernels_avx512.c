@@ -169,12 +169,6 @@ INLINE vec vec_and(vec v, uint32_t mask)
     return _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(v), _mm512_set1_epi32((int)mask)));
 }
 
-/* As vec_max for two numbers; of equal ones, or with a NaN, the second. */
-INLINE vec vec_larger(vec a, vec b)
-{
-    return _mm512_max_ps(a, b);
-}
-
 /* The lanes of a from the n-th on, then the first ones of b; n is 1 to 4. */
 INLINE vec vec_shift(vec a, vec b, unsigned n)
 {
@@ -438,6 +432,33 @@ INLINE void halves_store_part(uint8_t *to, halves v, size_t n)
 INLINE halves halves_load_first(const uint8_t *from, size_t n, halves rest)
 {
     return (halves)_mm512_mask_loadu_epi16((__m512i)rest, (__mmask32)((1ull << n) - 1), from);
+}
+
+/* Lanes of a vector, clipped to those that there are; and a vector of them, with the others from `rest`. */
+struct halves_lanes {
+    __mmask32 mask;
+};
+
+INLINE struct halves_lanes halves_lanes_between(int64_t begin, int64_t end)
+{
+    uint64_t from = begin < 0 ? 0 : begin < HALVES ? (uint64_t)begin : HALVES;
+    uint64_t to = end < 0 ? 0 : end < HALVES ? (uint64_t)end : HALVES;
+
+    return (struct halves_lanes){(__mmask32)(((1ull << to) - 1) & ~((1ull << from) - 1))};
+}
+
+INLINE halves halves_load_lanes(const uint8_t *from, struct halves_lanes which, halves rest)
+{
+    return (halves)_mm512_mask_loadu_epi16((__m512i)rest, which.mask, from);
+}
+
+/* Elements 0, 2, 4 ... of a, then of b. */
+INLINE halves halves_even(halves a, halves b)
+{
+    static const uint16_t order[HALVES] = {0,  2,  4,  6,  8,  10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,
+                                           32, 34, 36, 38, 40, 42, 44, 46, 48, 50, 52, 54, 56, 58, 60, 62};
+
+    return (halves)_mm512_permutex2var_epi16((__m512i)a, _mm512_loadu_si512(order), (__m512i)b);
 }
 
 /* Lane by lane, as signed numbers or as unsigned ones. */
@@ -823,32 +844,44 @@ INLINE void vec_to_fp16_number(uint8_t *to, vec v, unsigned rules)
     _mm256_storeu_si256((void *)to, half);
 }
 
-typedef __m256i vec_top;
+/* The bits of which one is set in numbers that are kept. */
+typedef __m512i vec_least;
 
-INLINE vec_top vec_top_of(float top)
+INLINE vec_least vec_least_of(bool normal)
 {
-    return _mm512_cvtps_ph(vec_set(top), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    return _mm512_set1_epi16(normal ? 0x7c00 : 0x7fff);
 }
 
-/*
- * Sums between 0 and `top`, which fp16 has; a NaN and -0 give 0. The NaN that arithmetic makes of numbers is
- * a negative one here, and so below 0 as a whole number.
- */
-INLINE __m256i fp16_clamped(vec v, vec_top top)
+INLINE __m256i fp16_kept(vec v, vec_least least)
 {
     __m256i half = _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 
-    return _mm256_min_epi16(_mm256_max_epi16(half, _mm256_setzero_si256()), top);
+    return _mm256_maskz_mov_epi16(_mm256_test_epi16_mask(half, _mm512_castsi512_si256(least)), half);
 }
 
-INLINE void vec_to_fp16_clamped(uint8_t *to, vec v, vec_top top)
+/* Numbers that are not -0. Denormals give 0 where the least is a normal number. */
+INLINE void vec_to_fp16_kept(uint8_t *to, vec v, vec_least least)
 {
-    _mm256_storeu_si256((void *)to, fp16_clamped(v, top));
+    _mm256_storeu_si256((void *)to, fp16_kept(v, least));
 }
 
-INLINE void vec_to_fp16_clamped_part(uint8_t *to, vec v, vec_top top, size_t n)
+INLINE void vec_to_fp16_kept_part(uint8_t *to, vec v, vec_least least, size_t n)
 {
-    _mm256_mask_storeu_epi16(to, first(n), fp16_clamped(v, top));
+    _mm256_mask_storeu_epi16(to, first(n), fp16_kept(v, least));
+}
+
+/* As many zeros after the vector. */
+INLINE void vec_to_fp16_kept_and_zeros(uint8_t *to, vec v, vec_least least)
+{
+    _mm512_storeu_si512(to, _mm512_zextsi256_si512(fp16_kept(v, least)));
+}
+
+INLINE void vecs_to_fp16_kept(uint8_t *to, vec a, vec b, vec_least least)
+{
+    __m512i v = _mm512_castsi256_si512(_mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+
+    v = _mm512_inserti64x4(v, _mm512_cvtps_ph(b, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), 1);
+    _mm512_storeu_si512(to, _mm512_maskz_mov_epi16(_mm512_test_epi16_mask(v, least), v));
 }
 
 /*

@@ -111,6 +111,43 @@ INLINE halves halves_load_first(const uint8_t *from, size_t n, halves rest)
     return rest;
 }
 
+/* Lanes of a vector, clipped to those that there are; and a vector of them, with the others from `rest`. */
+struct halves_lanes {
+    size_t begin, end;
+};
+
+INLINE struct halves_lanes halves_lanes_between(int64_t begin, int64_t end)
+{
+    size_t from = begin < 0 ? 0 : begin < HALVES ? (size_t)begin : HALVES;
+    size_t to = end < 0 ? 0 : end < HALVES ? (size_t)end : HALVES;
+
+    return (struct halves_lanes){from, to};
+}
+
+INLINE halves halves_load_lanes(const uint8_t *from, struct halves_lanes which, halves rest)
+{
+    uint8_t all[2 * HALVES];
+
+    if (which.begin == 0 && which.end == HALVES) {
+        __builtin_memcpy(&rest, from, sizeof(rest));
+    } else if (which.begin < which.end) {
+        __builtin_memcpy(all, &rest, sizeof(rest));
+        __builtin_memcpy(all + 2 * which.begin, from + 2 * which.begin, 2 * (which.end - which.begin));
+        __builtin_memcpy(&rest, all, sizeof(rest));
+    }
+    return rest;
+}
+
+/* Elements 0, 2, 4 ... of a, then of b. */
+INLINE halves halves_even(halves a, halves b)
+{
+#if HALVES == 8
+    return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+#else
+    return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+#endif
+}
+
 /* Lane by lane, as signed numbers or as unsigned ones. */
 INLINE halves halves_signed_max(halves a, halves b)
 {

@@ -209,9 +209,133 @@ INLINE void pool_of(const struct eng_window *w, unsigned side)
     }
 }
 
+/*
+ * Rows of few vectors stay in registers: those of the window's last row are the first ones of the next output
+ * row. What is outside the input is loaded as a value of its rank.
+ */
+#define POOL_VECTORS 4u /* of LANES outputs */
+
+struct pool_columns {
+    unsigned side, vectors; /* constants where this is inlined */
+    bool ahead;             /* the vector after the last is needed too */
+    struct halves_lanes lanes[POOL_VECTORS + 1];
+    halves outside, floor;
+};
+
+INLINE void pool_row(const struct pool_columns *p, const struct eng_window *w, uintptr_t in, int64_t row,
+                     halves to[POOL_VECTORS + 1])
+{
+    const bool inside = row >= 0 && row < w->hin;
+    const uintptr_t at = in + (uintptr_t)row * w->in_row;
+
+    UNROLL
+    for (unsigned v = 0; v <= p->vectors; v++) {
+        const uint8_t *from = (const uint8_t *)(at + 2 * v * HALVES);
+        halves x = p->outside;
+
+        if (inside && (v < p->vectors || p->ahead))
+            x = halves_load_lanes(from, p->lanes[v], x);
+        /* Rows are too short for processors to notice that they follow each other. */
+        if (v < p->vectors)
+            __builtin_prefetch(from + POOL_AHEAD * w->in_row);
+        to[v] = pool_rank(x);
+    }
+}
+
+/* The results of 2 * LANES windows. */
+INLINE halves pool_end(const struct pool_columns *p, halves v)
+{
+    v = halves_min(halves_max(v, p->floor), halves_set(POOL_INFINITY));
+    v = pool_order(v + POOL_LOWEST);
+    return v & (halves)(v != 0x8000); /* of -0: 0 */
+}
+
+/* An output row, of the largest ranks of its columns. */
+INLINE void pool_put_row(const struct pool_columns *p, const struct eng_window *w,
+                         halves most[POOL_VECTORS + 1], uint8_t *out)
+{
+    UNROLL
+    for (unsigned v = 0; v < p->vectors; v++) {
+        halves pair = halves_max(most[v], (halves)((pool_pairs)most[v] >> 16));
+
+        if (p->side == 3)
+            pair = halves_max(pair, (halves)vec_shift((vec)most[v], (vec)most[v + 1], 1));
+        most[v] = pair;
+    }
+    UNROLL
+    for (unsigned v = 0; v < p->vectors; v += 2) {
+        const unsigned second = v + 1 < p->vectors ? v + 1 : v;
+        const uint32_t x = v * LANES, left = w->wout > x ? w->wout - x : 0;
+        halves results = pool_end(p, halves_even(most[v], most[second]));
+
+        if (left > HALVES)
+            __builtin_memcpy(out + 2 * x, &results, sizeof(results));
+        else if (left)
+            store_halves(out + 2 * x, results, left, w->tail > w->wout ? 2 * (size_t)(w->tail - w->wout) : 0);
+    }
+}
+
+INLINE void pool_channel(const struct pool_columns *p, const struct eng_window *w, uint32_t channel)
+{
+    const uintptr_t in = (uintptr_t)(w->in + channel * w->in_channel) - 2 * (uintptr_t)w->px;
+    uint8_t *out = w->out + channel * w->out_channel;
+    halves most[POOL_VECTORS + 1], row[POOL_VECTORS + 1], last[POOL_VECTORS + 1];
+    int64_t at = -(int64_t)w->py;
+
+    pool_row(p, w, in, at, last);
+    for (uint32_t y = 0; y < w->hout; y++, at += 2, out += w->out_row) {
+        pool_row(p, w, in, at + 1, row);
+        UNROLL
+        for (unsigned v = 0; v <= p->vectors; v++)
+            most[v] = halves_max(last[v], row[v]);
+        pool_row(p, w, in, at + 2, last);
+        UNROLL
+        for (unsigned v = 0; v <= p->vectors; v++)
+            most[v] = p->side == 3 ? halves_max(most[v], last[v]) : most[v];
+        pool_put_row(p, w, most, out);
+    }
+}
+
+INLINE void pool_columns_of(const struct eng_window *w, unsigned side, unsigned vectors)
+{
+    struct pool_columns p = {
+        .side = side,
+        .vectors = vectors,
+        .ahead = side == 3 && w->wout >= vectors * LANES,
+        .outside = halves_set(w->lowest ? 0xfc00 : 0),
+        .floor = halves_set(w->finish.relu ? POOL_ZERO : 0),
+    };
+
+    UNROLL
+    for (unsigned v = 0; v <= vectors; v++)
+        p.lanes[v] = halves_lanes_between((int64_t)w->px - v * HALVES, (int64_t)w->win + w->px - v * HALVES);
+    for (uint32_t c = 0; c < w->channels; c++)
+        pool_channel(&p, w, c);
+}
+
+#define POOL_COLUMNS(name, side, vectors)                                         \
+    TARGET __attribute__((noinline)) static void name(const struct eng_window *w) \
+    {                                                                             \
+        pool_columns_of(w, side, vectors);                                        \
+    }
+POOL_COLUMNS(pool_2_one, 2, 1)
+POOL_COLUMNS(pool_2_two, 2, 2)
+POOL_COLUMNS(pool_2_four, 2, 4)
+POOL_COLUMNS(pool_3_one, 3, 1)
+POOL_COLUMNS(pool_3_two, 3, 2)
+POOL_COLUMNS(pool_3_four, 3, 4)
+
 TARGET static void pool(const struct eng_window *w)
 {
-    if (w->side == 3)
+    const bool three = w->side == 3;
+
+    if (w->wout <= LANES)
+        (three ? pool_3_one : pool_2_one)(w);
+    else if (w->wout <= 2 * LANES)
+        (three ? pool_3_two : pool_2_two)(w);
+    else if (w->wout <= POOL_VECTORS * LANES)
+        (three ? pool_3_four : pool_2_four)(w);
+    else if (three)
         pool_of(w, 3);
     else
         pool_of(w, 2);

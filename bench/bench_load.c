@@ -220,8 +220,8 @@ static double load_once(const char *bundle, bool keep)
 }
 
 /*
- * What a load is compared with: the bytes of its weights from the host's cache of the file to fresh pages of a
- * memory file, which is what the machine's DRAM is, in the same pieces.
+ * What a load is compared with: the bytes of its weights from the host's cache of the file to fresh pages of
+ * a memory file, which is what the machine's DRAM is, in the same pieces.
  */
 static double copy_once(const char *bundle)
 {

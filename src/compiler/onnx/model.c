@@ -163,7 +163,7 @@ static void make_printable(ProtobufCMessage *message)
 /* Fields of messages in model.proto. */
 enum { MODEL_GRAPH = 7, GRAPH_TENSOR = 5, TENSOR_BYTES = 9 };
 
-/* The next field of a message that measure() has seen; its value is in `inner` if it is a message or bytes. */
+/* The next field of a message that measure() has seen; `inner` is its value if that is a message or bytes. */
 static bool next_field(struct span *s, uint64_t *number, struct span *inner)
 {
     uint64_t key;

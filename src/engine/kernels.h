@@ -319,6 +319,15 @@ struct eng_exact_tap {
     uint32_t row;
 };
 
+/*
+ * Groups of taps, without those whose element is 0: by the number of taps that are left, less 1, and by
+ * whether products may be lost to the least product.
+ */
+struct eng_exact_taps {
+    struct eng_exact_tap *tap[2][ENG_EXACT_GROUP];
+    uint32_t groups[2][ENG_EXACT_GROUP];
+};
+
 /* Windows that have loops of their own: as wide as high, with equal steps. */
 enum eng_window_form {
     ENG_WINDOW_NONE,
@@ -359,10 +368,10 @@ struct eng_window {
 struct eng_gemv {
     const uint8_t *const *run;
     const uint8_t *const *next; /* runs that are likely to be read after these, as many; or NULL */
-    size_t stride;    /* bytes from row to row, in every run */
-    unsigned lanes;   /* of a run: a power of two from 4 to that of the kernels */
-    unsigned vectors; /* 1, 2, or 4 if gemv_vectors is */
-    unsigned pixels;  /* 1, 2 or 4 */
+    size_t stride;              /* bytes from row to row, in every run */
+    unsigned lanes;             /* of a run: a power of two from 4 to that of the kernels */
+    unsigned vectors;           /* 1, 2, or 4 if gemv_vectors is */
+    unsigned pixels;            /* 1, 2 or 4 */
     uint32_t channels;
     const float *in; /* [channel][pixel], scaled as inputs and weights together are */
     float *acc;      /* [pixel][vector][lane] */
@@ -452,15 +461,21 @@ struct eng_kernels {
     void (*winograd_products)(const struct eng_winograd_products *products);
     void (*winograd_output)(const struct eng_winograd_output *out);
     /*
-     * Sums as exact.h makes them, in units of 2^-17, of finite operands; weights are times 2^17. `taps` is a
-     * multiple of ENG_EXACT_GROUP: an x of 0 fills the last group up and changes nothing. A mark that is not
-     * 0 says that the sum beside it must be made by exact.h.
-     * exact_channels: one pixel, `vectors` (at most ENG_EXACT_VECTORS) times `lanes` channels.
-     * exact_own: `lanes` channels, each with its own elements and weights: x[i * lanes + channel].
+     * Sums as exact.h makes them, in units of 2^-17, of finite operands; weights are times 2^17.
+     * exact_channels: one pixel, `vectors` (at most ENG_EXACT_VECTORS) times `lanes` channels. It goes on
+     * with the sums that it is given, and with the largest magnitude that each has had. A sum is right while
+     * that is below 2^23 and the magnitudes of every group's products together are, and while groups in any
+     * order cannot reach the ceiling.
+     * exact_own: `lanes` channels, each with its own elements and weights: x[i * lanes + channel]. `taps` is
+     * a multiple of ENG_EXACT_GROUP: an x of 0 fills the last group up and changes nothing. A mark that is
+     * not 0 says that the sum beside it must be made by exact.h.
+     * exact_weights: for rows of `vectors` times `lanes` channels, `lanes` magnitudes for each row: those of
+     * the least weight that is not 0 and of the largest, or what was there if that is less, and more.
      */
-    void (*exact_channels)(const struct eng_exact_tap *tap, size_t taps, const float *weights,
-                           unsigned vectors, float *sums, float *marks);
+    void (*exact_channels)(const struct eng_exact_taps *taps, const float *weights, unsigned vectors,
+                           float *sums, float *peaks);
     void (*exact_own)(const float *x, const float *weights, size_t taps, float *sums, float *marks);
+    void (*exact_weights)(const float *weights, size_t rows, unsigned vectors, float *least, float *most);
     void (*window)(const struct eng_window *window);
     void (*pool)(const struct eng_window *window);
     void (*gemv)(const struct eng_gemv *gemv);

@@ -215,6 +215,17 @@ INLINE vec vec_if_less(vec a, vec b, vec yes, vec no)
     return _mm512_mask_mov_ps(no, _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), yes);
 }
 
+/* Of two numbers the one of larger magnitude, and the smaller magnitude. */
+INLINE vec vec_larger_magnitude(vec a, vec b)
+{
+    return _mm512_range_ps(a, b, 7);
+}
+
+INLINE vec vec_smaller_magnitude(vec a, vec b)
+{
+    return _mm512_range_ps(a, b, 10);
+}
+
 INLINE vec vec_if_at_most(vec a, vec b, vec yes, vec no)
 {
     return _mm512_mask_mov_ps(no, _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ), yes);

@@ -168,6 +168,7 @@ const struct eng_kernels KERNELS = {
     .winograd_output = winograd_output,
     .exact_channels = exact_channels,
     .exact_own = exact_own,
+    .exact_weights = exact_weights,
     .window = window,
     .pool = pool,
     .gemv = gemv,

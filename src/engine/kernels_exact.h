@@ -2,11 +2,11 @@
 /*
  * Part of kernels_body.h, with its conditions: sums of products as exact.c makes them, for finite operands.
  *
- * All values are whole numbers of units of 2^-17, in fp32. While the sum's magnitude and the powers of two in
- * a group's products together are below 2^23, every number on the way is below 2^24: every step is exact, and
- * no ceiling is near. An output for which that was not so is marked, and made again by exact.c. Exponents are
- * compared as powers of two, which is what a float is when its sign and its significand are cleared; of a
- * zero that is 0.
+ * All values are whole numbers of units of 2^-17, in fp32. While the sum's magnitude and the magnitudes of a
+ * group's products together are below 2^24, every step is exact, and no ceiling is near. Whoever calls sees
+ * to the products of exact_channels and looks at the largest sum; exact_own marks outputs for which that was
+ * not so. Exponents are compared as powers of two, which is what a float is when its sign and its significand
+ * are cleared; of a zero that is 0.
  */
 #define EXACT_EXPONENT  0x7f800000u
 #define EXACT_MAGNITUDE 0x7fffffffu
@@ -14,83 +14,120 @@
 #define EXACT_LIMIT     0x1p23f
 
 /* `least` is the smallest weight whose product with x is not lost. */
-INLINE vec exact_product(vec x, vec least, vec weight)
+INLINE vec exact_product(vec x, vec weight, vec least, bool lossy)
 {
-    return vec_if_at_most(least, vec_and(weight, EXACT_MAGNITUDE), vec_trunc(vec_mul(x, weight)), vec_set(0));
+    vec product = vec_trunc(vec_mul(x, weight));
+
+    return lossy ? vec_if_at_most(least, vec_and(weight, EXACT_MAGNITUDE), product, vec_set(0)) : product;
 }
 
-/* A group: adds it to the sum, and returns the marks. What is far below the other is lost. */
-INLINE vec exact_group(const vec product[ENG_EXACT_GROUP], vec *sum, vec marks)
+/*
+ * The next product of a group. One of the two is lost when the other one's power of two is the gap or more
+ * times its own: then that power exceeds half the gap times its magnitude, which no smaller power does.
+ */
+INLINE vec exact_add(vec group, vec product)
 {
-    vec group = product[0], high = vec_and(group, EXACT_EXPONENT), gap = vec_set(EXACT_GAP);
-    vec bound = vec_add(vec_and(*sum, EXACT_MAGNITUDE), high);
+    vec larger = vec_larger_magnitude(group, product);
+    vec reach = vec_mul(vec_smaller_magnitude(group, product), vec_set(EXACT_GAP / 2));
 
-    UNROLL
-    for (unsigned i = 1; i < ENG_EXACT_GROUP; i++) {
-        vec next = vec_and(product[i], EXACT_EXPONENT);
-        vec kept = vec_if_less(next, vec_mul(high, gap), group, vec_set(0));
-
-        group = vec_if_less(high, vec_mul(next, gap), vec_add(kept, product[i]), kept);
-        high = vec_and(group, EXACT_EXPONENT);
-        bound = vec_add(bound, next);
-    }
-    *sum = vec_add(*sum, group);
-    return vec_if_less(bound, vec_set(EXACT_LIMIT), marks, vec_set(1));
+    return vec_if_at_most(vec_and(larger, EXACT_EXPONENT), reach, vec_add(group, product), larger);
 }
 
-INLINE void exact_channels_of(const struct eng_exact_tap *tap, size_t taps, const float *weights, float *sums,
-                              float *marks, unsigned vectors)
+/* Groups of `count` products that are not 0; the others change nothing. */
+INLINE void exact_groups(const struct eng_exact_tap *tap, size_t groups, const float *weights,
+                         unsigned vectors, unsigned count, bool lossy, vec *sum, vec *peak)
 {
-    vec sum[ENG_EXACT_VECTORS], mark[ENG_EXACT_VECTORS];
-
-    UNROLL
-    for (unsigned v = 0; v < vectors; v++)
-        sum[v] = mark[v] = vec_set(0);
-    for (size_t t = 0; t < taps; t += ENG_EXACT_GROUP, tap += ENG_EXACT_GROUP) {
+    for (; groups; groups--, tap += count) {
         UNROLL
         for (unsigned v = 0; v < vectors; v++) {
-            vec product[ENG_EXACT_GROUP];
+            vec group = vec_set(0);
 
             UNROLL
-            for (unsigned i = 0; i < ENG_EXACT_GROUP; i++)
-                product[i] = exact_product(vec_set(tap[i].x), vec_set(tap[i].least),
-                                           vec_load(weights + ((size_t)tap[i].row * vectors + v) * LANES));
-            mark[v] = exact_group(product, &sum[v], mark[v]);
+            for (unsigned i = 0; i < count; i++) {
+                vec weight = vec_load(weights + ((size_t)tap[i].row * vectors + v) * LANES);
+                vec product = exact_product(vec_set(tap[i].x), weight, vec_set(tap[i].least), lossy);
+
+                group = i ? exact_add(group, product) : product;
+            }
+            sum[v] = vec_add(sum[v], group);
+            peak[v] = vec_larger_magnitude(peak[v], sum[v]);
         }
+    }
+}
+
+INLINE void exact_channels_of(const struct eng_exact_taps *taps, const float *weights, unsigned vectors,
+                              float *sums, float *peaks)
+{
+    vec sum[ENG_EXACT_VECTORS], peak[ENG_EXACT_VECTORS];
+
+    UNROLL
+    for (unsigned v = 0; v < vectors; v++) {
+        sum[v] = vec_load(sums + v * LANES);
+        peak[v] = vec_load(peaks + v * LANES);
+    }
+    UNROLL
+    for (unsigned n = 0; n < ENG_EXACT_GROUP; n++) {
+        exact_groups(taps->tap[0][n], taps->groups[0][n], weights, vectors, n + 1, false, sum, peak);
+        exact_groups(taps->tap[1][n], taps->groups[1][n], weights, vectors, n + 1, true, sum, peak);
     }
     UNROLL
     for (unsigned v = 0; v < vectors; v++) {
         vec_store(sums + v * LANES, sum[v]);
-        vec_store(marks + v * LANES, mark[v]);
+        vec_store(peaks + v * LANES, peak[v]);
     }
 }
 
-TARGET static void exact_channels(const struct eng_exact_tap *tap, size_t taps, const float *weights,
-                                  unsigned vectors, float *sums, float *marks)
+TARGET static void exact_channels(const struct eng_exact_taps *taps, const float *weights, unsigned vectors,
+                                  float *sums, float *peaks)
 {
     switch (vectors) {
-    case 1: exact_channels_of(tap, taps, weights, sums, marks, 1); break;
-    case 2: exact_channels_of(tap, taps, weights, sums, marks, 2); break;
-    case 3: exact_channels_of(tap, taps, weights, sums, marks, 3); break;
-    case 4: exact_channels_of(tap, taps, weights, sums, marks, 4); break;
+    case 1: exact_channels_of(taps, weights, 1, sums, peaks); break;
+    case 2: exact_channels_of(taps, weights, 2, sums, peaks); break;
+    case 3: exact_channels_of(taps, weights, 3, sums, peaks); break;
+    case 4: exact_channels_of(taps, weights, 4, sums, peaks); break;
     }
 }
 
 TARGET static void exact_own(const float *x, const float *weights, size_t taps, float *sums, float *marks)
 {
-    vec sum = vec_set(0), mark = vec_set(0), product[ENG_EXACT_GROUP];
+    vec sum = vec_set(0), mark = vec_set(0);
 
     for (size_t t = 0; t < taps; t += ENG_EXACT_GROUP) {
+        vec group = vec_set(0), bound = vec_and(sum, EXACT_MAGNITUDE);
+
         UNROLL
         for (unsigned i = 0; i < ENG_EXACT_GROUP; i++) {
             vec value = vec_load(x + (t + i) * LANES), weight = vec_load(weights + (t + i) * LANES);
             vec powers = vec_mul(vec_and(value, EXACT_EXPONENT), vec_and(weight, EXACT_EXPONENT));
+            vec product = vec_if_at_most(vec_set(ENG_EXACT_LEAST), powers, vec_trunc(vec_mul(value, weight)),
+                                         vec_set(0));
 
-            product[i] = vec_if_at_most(vec_set(ENG_EXACT_LEAST), powers, vec_trunc(vec_mul(value, weight)),
-                                        vec_set(0));
+            group = i ? exact_add(group, product) : product;
+            bound = vec_add(bound, vec_and(product, EXACT_MAGNITUDE));
         }
-        mark = exact_group(product, &sum, mark);
+        sum = vec_add(sum, group);
+        mark = vec_if_less(bound, vec_set(EXACT_LIMIT), mark, vec_set(1));
     }
     vec_store(sums, sum);
     vec_store(marks, mark);
+}
+
+/* In lanes: of the channels of each row, the least weight that is not 0, and the largest, in magnitude. */
+TARGET static void exact_weights(const float *weights, size_t rows, unsigned vectors, float *least,
+                                 float *most)
+{
+    const float *end = weights + rows * vectors * LANES;
+
+    for (; weights < end; least += LANES, most += LANES) {
+        vec low = vec_load(least), high = vec_load(most);
+
+        for (unsigned v = 0; v < vectors; v++, weights += LANES) {
+            vec weight = vec_and(vec_load(weights), EXACT_MAGNITUDE);
+
+            low = vec_if_less(vec_set(0), weight, vec_smaller_magnitude(low, weight), low);
+            high = vec_larger(high, weight);
+        }
+        vec_store(least, low);
+        vec_store(most, high);
+    }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Part of the instruction sets that have no masks: several runs of weights, vectors at the edge of a row,
+ * Part of the instruction sets that have no masks: several runs of weights, magnitudes, vectors at the edge of a row,
  * the spots of tables, and vectors of fp16 values as bits. The including file has defined everything else.
  */
 
@@ -18,6 +18,19 @@ INLINE void vecs_from_fp16_rows(const uint8_t *const *run, size_t at, size_t str
                                 const struct eng_load *load, vec w[GEMV_ROWS])
 {
     vecs_from_fp16_runs(run, at, stride, lanes, load, w);
+}
+
+/* Of two numbers the one of larger magnitude, and the smaller magnitude. */
+INLINE vec vec_larger_magnitude(vec a, vec b)
+{
+    return vec_if_less(vec_and(a, 0x7fffffffu), vec_and(b, 0x7fffffffu), b, a);
+}
+
+INLINE vec vec_smaller_magnitude(vec a, vec b)
+{
+    vec magnitude = vec_and(a, 0x7fffffffu), other = vec_and(b, 0x7fffffffu);
+
+    return vec_if_less(magnitude, other, magnitude, other);
 }
 
 /* Lanes of a vector, clipped to those that there are. */

@@ -3,10 +3,15 @@
  * The neural engines: multiply-accumulate with the sums of exact.h, in vectors of output channels. The taps
  * of a pixel that are on the padding are left out before its groups are formed, so the others are collected
  * first: as single elements where all output channels see the same input, and as vectors where each channel
- * has its own. Outputs that the kernels mark, and all of an input or a kernel that is not finite, are made
- * one by one with exact.h.
+ * has its own. Outputs that leave the range of the kernels, and all of an input or a kernel that is not
+ * finite, are made one by one with exact.h.
+ *
+ * Single elements are sorted by groups: a tap whose element is 0 changes nothing, and groups are added
+ * exactly, so their order matters for the ceiling alone. So many groups are sorted at a time that no order of
+ * them can reach it from a sum in the range of the kernels.
  */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "engine/exact.h"
@@ -15,6 +20,18 @@
 #define UNITS         0x1p17f
 #define LANES_MOST    16u
 #define CHANNELS_MOST (ENG_EXACT_VECTORS * LANES_MOST)
+#define ROWS_MOST     32u /* of weights, whose sizes are looked up together */
+/* Blocks whose channels see the same taps, which are then collected and sorted once. */
+#define BUNCH 4u
+/* What the magnitudes of a group's products, and a sum, have to be less than in the kernels. */
+#define RANGE (1 << 23)
+/* Groups that are sorted together. */
+#define SORTED 256u
+_Static_assert((SORTED + 1ull) * RANGE < 1ull << 32, "no order reaches the ceiling, which is 2^32 units");
+#define KIND_TAPS(count) (SORTED * (count) + ENG_EXACT_GROUP)
+#define KINDS_TAPS       (KIND_TAPS(1) + KIND_TAPS(2) + KIND_TAPS(3) + KIND_TAPS(4))
+_Static_assert(ENG_EXACT_GROUP == 4, "kinds of groups are counted");
+
 /* More working memory than this many floats: the reference runs. */
 #define FLOATS_MOST (1ull << 26)
 
@@ -28,33 +45,47 @@ struct exact {
     uint64_t taps_padded; /* to whole groups */
     bool own;             /* each output channel has its own input channels */
     uint32_t each;        /* output channels of a block */
-    uint32_t blocks;
-    float *weights; /* of a block: [tap][channel] */
-    float *finite;  /* of a block: 1, or 0 when a weight is not */
-    float *memory;  /* of workers */
-    size_t block_floats, rows_floats, vector_floats, tap_floats, acc_floats, worker_floats;
+    uint32_t blocks, bunch, bunches;
+    float *weights;      /* of a block: [tap][channel] */
+    float *finite;       /* of a block: 1, or 0 when a weight is not */
+    float *bias;         /* of a channel */
+    float *least, *most; /* [bunch][tap], weights by magnitude: the least that is not 0, and the largest */
+    float *memory;       /* of workers */
+    size_t block_floats, rows_floats, vector_floats, tap_floats, sorted_floats, acc_floats, worker_floats;
 };
 
-/* What a worker has for an output row of a block. */
+/* What a worker has for an output row of a bunch. */
 struct row {
-    uint32_t block, y, ky0, ky1;
-    bool finite;
-    float *in; /* [input channel][kernel row][column], and [lane] where channels have their own */
-    struct eng_exact_tap *tap; /* of a pixel; or: */
-    float *x, *own;            /* its elements and weights: [tap][lane] */
-    float *acc;                /* [channel][column] */
-    float *line;               /* of the input */
+    uint32_t bunch, block, blocks; /* the bunch's */
+    uint32_t y, ky0, ky1;
+    bool finite; /* the input is */
+    float *in;   /* [input channel][kernel row][column], and [lane] where channels have their own */
+    struct eng_exact_tap *tap; /* of a pixel, */
+    struct eng_exact_taps sorted;
+    float *x, *own; /* or its elements and weights: [tap][lane] */
+    float *acc;     /* [channel][column] */
+    float *line;    /* of the input */
 };
+
+static void row_kinds(struct row *row, struct eng_exact_tap *at)
+{
+    for (unsigned lossy = 0; lossy < 2; lossy++)
+        for (unsigned i = 0; i < ENG_EXACT_GROUP; at += KIND_TAPS(i + 1), i++)
+            row->sorted.tap[lossy][i] = at;
+}
 
 static struct row row_of(const struct exact *k, size_t piece, unsigned worker)
 {
-    struct row row = {.block = (uint32_t)(piece / k->hout), .y = (uint32_t)(piece % k->hout)};
+    struct row row = {.bunch = (uint32_t)(piece / k->hout), .y = (uint32_t)(piece % k->hout), .finite = true};
 
+    row.block = row.bunch * k->bunch;
+    row.blocks = eng_least(k->bunch, k->blocks - row.block);
     row.in = k->memory + worker * k->worker_floats;
     row.x = row.in + k->rows_floats;
     row.own = row.x + k->vector_floats;
     row.tap = (struct eng_exact_tap *)(row.own + k->vector_floats);
-    row.acc = row.own + k->vector_floats + k->tap_floats;
+    row_kinds(&row, (struct eng_exact_tap *)(row.own + k->vector_floats + k->tap_floats));
+    row.acc = row.own + k->vector_floats + k->tap_floats + k->sorted_floats;
     row.line = row.acc + k->acc_floats;
     eng_ne_taps_inside(row.y, k->ne->task->ne.sy, k->ne->task->ne.py, k->kh, k->hin, &row.ky0, &row.ky1);
     return row;
@@ -73,7 +104,7 @@ static void load_line(const struct exact *k, struct eng_line line, float *to)
 }
 
 /* The input's row under a kernel row. */
-static void load_row(const struct exact *k, struct row *row, uint32_t channel, uint32_t ky, float *to)
+static void load_row(const struct exact *k, const struct row *row, uint32_t channel, uint32_t ky, float *to)
 {
     const struct pr_ne *n = &k->ne->task->ne;
 
@@ -81,14 +112,17 @@ static void load_row(const struct exact *k, struct row *row, uint32_t channel, u
               (struct eng_line){
                   .index = {0, row->y * n->sy + ky - n->py, 0, channel, 0}, .axis = PR_AXIS_W, .n = k->win},
               to);
-    row->finite = row->finite && k->kernels->all_finite(to, k->win);
 }
 
 static void load_shared(const struct exact *k, struct row *row)
 {
-    for (uint32_t c = 0; c < k->channels; c++)
+    for (uint32_t c = 0; c < k->channels && row->ky0 < row->ky1; c++) {
+        float *first = row->in + ((size_t)c * k->kh + row->ky0) * k->win;
+
         for (uint32_t ky = row->ky0; ky < row->ky1; ky++)
-            load_row(k, row, c, ky, row->in + ((size_t)c * k->kh + ky) * k->win);
+            load_row(k, row, c, ky, first + (size_t)(ky - row->ky0) * k->win);
+        row->finite = row->finite && k->kernels->all_finite(first, (size_t)(row->ky1 - row->ky0) * k->win);
+    }
 }
 
 /* Lanes behind the last channel repeat the last one's elements; their weights are 0. */
@@ -102,6 +136,7 @@ static void load_own(const struct exact *k, struct row *row)
                 float *to = row->in + ((size_t)c * k->kh + ky) * k->win * k->each + lane;
 
                 load_row(k, row, channel + c, ky, row->line);
+                row->finite = row->finite && k->kernels->all_finite(row->line, k->win);
                 for (uint32_t x = 0; x < k->win; x++)
                     to[(size_t)x * k->each] = row->line[x];
             }
@@ -192,33 +227,92 @@ static float one_own(const float *x, const float *weights, uint32_t taps, size_t
     return eng_exact_end(&exact) * UNITS;
 }
 
-static void sum_shared(const struct exact *k, const struct row *row, uint32_t column, float *sums)
+/*
+ * Sorts whole groups. False when the products of one could leave the range of the kernels, in any channel.
+ * All taps of a group are written, and those behind the last one that counts are overwritten.
+ */
+static bool sort_groups(const struct exact *k, struct row *row, const struct eng_exact_tap *tap,
+                        uint32_t groups)
 {
-    const float *weights = k->weights + row->block * k->block_floats;
+    const float *least = k->least + row->bunch * k->taps, *most = k->most + row->bunch * k->taps;
+    struct eng_exact_tap zeros[ENG_EXACT_GROUP], *next[2][ENG_EXACT_GROUP + 1] = {{zeros}, {zeros}};
+    uint32_t found[2][ENG_EXACT_GROUP + 1] = {{0}};
+    bool inside = true;
+
+    for (unsigned lossy = 0; lossy < 2; lossy++)
+        memcpy(next[lossy] + 1, row->sorted.tap[lossy], sizeof(row->sorted.tap[lossy]));
+    for (; groups; groups--, tap += ENG_EXACT_GROUP) {
+        struct eng_exact_tap left[ENG_EXACT_GROUP] = {{0}};
+        float magnitudes = 0;
+        unsigned count = 0, lossy = 0;
+
+        for (unsigned i = 0; i < ENG_EXACT_GROUP; i++) {
+            const unsigned counts = tap[i].x != 0;
+
+            left[count] = tap[i];
+            magnitudes += fabsf(tap[i].x) * most[tap[i].row];
+            lossy |= counts & (tap[i].least > least[tap[i].row]);
+            count += counts;
+        }
+        inside &= magnitudes < RANGE;
+        memcpy(next[lossy][count], left, sizeof(left));
+        next[lossy][count] += count;
+        found[lossy][count]++;
+    }
+    for (unsigned lossy = 0; lossy < 2; lossy++)
+        memcpy(row->sorted.groups[lossy], found[lossy] + 1, sizeof(row->sorted.groups[lossy]));
+    return inside;
+}
+
+static const float *block_weights(const struct exact *k, const struct row *row, uint32_t block)
+{
+    return k->weights + (row->block + block) * k->block_floats;
+}
+
+/* The kernels' sums of all blocks: [block][channel]. False when they may be wrong. */
+static bool sum_groups(const struct exact *k, struct row *row, uint32_t groups, float *sums, float *peaks)
+{
+    const size_t all = (size_t)row->blocks * k->each;
+
+    memset(sums, 0, all * sizeof(*sums));
+    memset(peaks, 0, all * sizeof(*peaks));
+    for (uint32_t g = 0; g < groups; g += SORTED) {
+        if (!sort_groups(k, row, row->tap + (size_t)g * ENG_EXACT_GROUP, eng_least(SORTED, groups - g)))
+            return false;
+        for (uint32_t b = 0; b < row->blocks; b++)
+            k->kernels->exact_channels(&row->sorted, block_weights(k, row, b), k->each / k->kernels->lanes,
+                                       sums + b * k->each, peaks + b * k->each);
+    }
+    return true;
+}
+
+static void sum_shared(const struct exact *k, struct row *row, uint32_t column, float *sums)
+{
     uint32_t taps = collect_shared(k, row, column), all = taps;
-    float marks[CHANNELS_MOST];
+    float peaks[BUNCH * CHANNELS_MOST];
+    bool right;
 
     while (all % ENG_EXACT_GROUP)
         row->tap[all++] = (struct eng_exact_tap){0, 0, 0};
-    if (row->finite)
-        k->kernels->exact_channels(row->tap, all, weights, k->each / k->kernels->lanes, sums, marks);
-    for (uint32_t c = 0; c < k->each; c++)
-        if (!row->finite || marks[c] != 0)
-            sums[c] = one_shared(row->tap, taps, weights + c, k->each);
+    right = row->finite && sum_groups(k, row, all / ENG_EXACT_GROUP, sums, peaks);
+    for (uint32_t c = 0; c < row->blocks * k->each; c++)
+        if (!right || !(fabsf(peaks[c]) < RANGE))
+            sums[c] = one_shared(row->tap, taps, block_weights(k, row, c / k->each) + c % k->each, k->each);
 }
 
 static void sum_own(const struct exact *k, const struct row *row, uint32_t column, float *sums)
 {
     const float *weights = k->weights + row->block * k->block_floats;
     uint32_t taps = collect_own(k, row, column, weights), all = taps;
+    const bool finite = row->finite && k->finite[row->block] != 0;
     float marks[CHANNELS_MOST];
 
     for (; all % ENG_EXACT_GROUP; all++)
         memset(row->x + (size_t)all * k->each, 0, k->each * sizeof(float));
-    if (row->finite)
+    if (finite)
         k->kernels->exact_own(row->x, row->own, all, sums, marks);
     for (uint32_t c = 0; c < k->each; c++)
-        if (!row->finite || marks[c] != 0)
+        if (!finite || marks[c] != 0)
             sums[c] = one_own(row->x + c, row->own + c, taps, k->each);
 }
 
@@ -244,7 +338,7 @@ static void finish_row(const struct exact *k, const struct row *row, uint32_t c)
     uint8_t buffer[ENG_LINE_BYTES];
     struct eng_line line = {.index = {0, row->y, 0, row->block * k->each + c, 0}, .axis = PR_AXIS_W};
 
-    finish.bias = bias_of(k, line.index[PR_AXIS_C]);
+    finish.bias = k->bias[line.index[PR_AXIS_C]];
     for (uint32_t x = 0; x < k->wout; x += line.n) {
         uint8_t *to;
 
@@ -260,9 +354,9 @@ static void run_piece(void *context, size_t piece, unsigned worker)
 {
     const struct exact *k = context;
     struct row row = row_of(k, piece, worker);
-    float sums[CHANNELS_MOST];
+    const uint32_t all = row.blocks * k->each;
+    float sums[BUNCH * CHANNELS_MOST];
 
-    row.finite = k->finite[row.block] != 0;
     if (k->own)
         load_own(k, &row);
     else
@@ -272,11 +366,49 @@ static void run_piece(void *context, size_t piece, unsigned worker)
             sum_own(k, &row, column, sums);
         else
             sum_shared(k, &row, column, sums);
-        for (uint32_t c = 0; c < k->each; c++)
+        for (uint32_t c = 0; c < all; c++)
             row.acc[(size_t)c * k->wout + column] = sums[c];
     }
-    for (uint32_t c = 0; c < k->each && row.block * k->each + c < k->cout; c++)
+    for (uint32_t c = 0; c < all && row.block * k->each + c < k->cout; c++)
         finish_row(k, &row, c);
+}
+
+/* Sizes of the weights of `rows` rows from `row` on, in blocks [block, end). */
+static void measure_rows(const struct exact *k, uint32_t block, uint32_t end, uint64_t row, uint32_t rows,
+                         float *least, float *most)
+{
+    const uint32_t lanes = k->kernels->lanes;
+    float low[ROWS_MOST * LANES_MOST], high[ROWS_MOST * LANES_MOST];
+
+    for (uint32_t i = 0; i < rows * lanes; i++) {
+        low[i] = INFINITY;
+        high[i] = 0;
+    }
+    for (; block < end; block++)
+        k->kernels->exact_weights(k->weights + block * k->block_floats + row * k->each, rows, k->each / lanes,
+                                  low, high);
+    for (uint32_t r = 0; r < rows; r++) {
+        least[r] = low[r * lanes];
+        most[r] = high[r * lanes];
+        for (uint32_t i = 1; i < lanes; i++) {
+            least[r] = low[r * lanes + i] < least[r] ? low[r * lanes + i] : least[r];
+            most[r] = high[r * lanes + i] > most[r] ? high[r * lanes + i] : most[r];
+        }
+    }
+}
+
+static void measure_piece(void *context, size_t bunch, unsigned worker)
+{
+    const struct exact *k = context;
+    const uint32_t block = (uint32_t)bunch * k->bunch, end = eng_least(block + (uint64_t)k->bunch, k->blocks);
+    uint32_t rows;
+
+    (void)worker;
+    for (uint64_t row = 0; row < k->taps; row += rows) {
+        rows = eng_least(ROWS_MOST, k->taps - row);
+        measure_rows(k, block, end, row, rows, k->least + bunch * k->taps + row,
+                     k->most + bunch * k->taps + row);
+    }
 }
 
 /* Channels behind the last have weights of 0. */
@@ -301,6 +433,8 @@ static void pack_piece(void *context, size_t block, unsigned worker)
         }
     }
     k->finite[block] = k->kernels->all_finite(to, k->block_floats);
+    for (uint32_t c = 0; c < count; c++)
+        k->bias[first + c] = bias_of(k, first + c);
 }
 
 /* A block costs its vectors, used or not, and about half of one for the collection of taps. */
@@ -327,14 +461,18 @@ static bool plan(struct exact *k)
     k->taps_padded = pr_round_up(k->taps, ENG_EXACT_GROUP);
     k->each = (k->own ? 1 : block_vectors(k)) * k->kernels->lanes;
     k->blocks = eng_ne_blocks(k->cout, k->each);
+    k->bunch = k->own ? 1 : BUNCH;
+    k->bunches = eng_ne_blocks(k->blocks, k->bunch);
     k->block_floats = pr_round_up(k->taps * k->each, LANES_MOST);
     weights = k->blocks * k->block_floats;
     k->rows_floats = pr_round_up(rows, LANES_MOST);
     k->vector_floats = k->own ? pr_round_up(k->taps_padded * k->kernels->lanes, LANES_MOST) : 0;
     k->tap_floats = pr_round_up(k->taps_padded * (sizeof(struct eng_exact_tap) / sizeof(float)), LANES_MOST);
-    k->acc_floats = pr_round_up((uint64_t)k->each * k->wout, LANES_MOST);
-    k->worker_floats = k->rows_floats + 2 * k->vector_floats + k->tap_floats + k->acc_floats +
-                       pr_round_up(k->win, LANES_MOST);
+    k->sorted_floats =
+        k->own ? 0 : pr_round_up(sizeof(struct eng_exact_tap) / sizeof(float) * 2 * KINDS_TAPS, LANES_MOST);
+    k->acc_floats = pr_round_up((uint64_t)k->bunch * k->each * k->wout, LANES_MOST);
+    k->worker_floats = k->rows_floats + 2 * k->vector_floats + k->tap_floats + k->sorted_floats +
+                       k->acc_floats + pr_round_up(k->win, LANES_MOST);
     return k->taps < FLOATS_MOST && rows < FLOATS_MOST && weights < FLOATS_MOST &&
            k->worker_floats < FLOATS_MOST / eng_pool_workers(k->ne->pool);
 }
@@ -361,21 +499,29 @@ int eng_ne_exact(const struct eng_ne *ne)
         .wout = out[PR_AXIS_W],
         .own = ne->task->ne.unicast,
     };
-    size_t packed, finite;
+    size_t packed, rows, finite, bias;
 
     k.taps = (uint64_t)k.channels * k.kh * k.window;
     k.finish.unscale = 1 / UNITS;
     if (!plan(&k))
         return eng_ne_reference(ne, ne->pool);
     packed = k.blocks * k.block_floats;
+    rows = k.own ? 0 : pr_round_up(k.bunches * k.taps, LANES_MOST);
     finite = pr_round_up(k.blocks, LANES_MOST);
+    bias = pr_round_up((uint64_t)k.blocks * k.each, LANES_MOST);
     k.weights = eng_scratch_reserve(
-        ne->scratch, (packed + finite + k.worker_floats * eng_pool_workers(ne->pool)) * sizeof(float));
+        ne->scratch,
+        (packed + finite + bias + 2 * rows + k.worker_floats * eng_pool_workers(ne->pool)) * sizeof(float));
     if (!k.weights)
         return -ENOMEM;
     k.finite = k.weights + packed;
-    k.memory = k.finite + finite;
+    k.bias = k.finite + finite;
+    k.least = k.bias + bias;
+    k.most = k.least + rows;
+    k.memory = k.most + rows;
     eng_pool_run(ne->pool, k.blocks, pack_piece, &k);
-    eng_pool_run(ne->pool, (size_t)k.blocks * k.hout, run_piece, &k);
+    if (!k.own)
+        eng_pool_run(ne->pool, k.bunches, measure_piece, &k);
+    eng_pool_run(ne->pool, (size_t)k.bunches * k.hout, run_piece, &k);
     return 0;
 }

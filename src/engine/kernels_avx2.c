@@ -171,6 +171,12 @@ INLINE vec vec_and(vec v, uint32_t mask)
     return _mm256_and_ps(v, _mm256_castsi256_ps(_mm256_set1_epi32((int)mask)));
 }
 
+/* As vec_max for two numbers; of equal ones, or with a NaN, the second. */
+INLINE vec vec_larger(vec a, vec b)
+{
+    return _mm256_max_ps(a, b);
+}
+
 /* The lanes of a from the n-th on, then the first ones of b; n is 1 to 4. */
 INLINE vec vec_shift(vec a, vec b, unsigned n)
 {

@@ -162,6 +162,12 @@ INLINE vec vec_and(vec v, uint32_t mask)
     return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(v), vdupq_n_u32(mask)));
 }
 
+/* As vec_max for two numbers; of equal ones, or with a NaN, the second. */
+INLINE vec vec_larger(vec a, vec b)
+{
+    return vbslq_f32(vcgtq_f32(a, b), a, b);
+}
+
 /* The lanes of a from the n-th on, then the first ones of b; n is 1 to 4. */
 INLINE vec vec_shift(vec a, vec b, unsigned n)
 {

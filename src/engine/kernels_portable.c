@@ -188,6 +188,12 @@ INLINE vec vec_clamp(vec v, vec low, vec high)
     return vec_min(vec_max(v, low), high);
 }
 
+/* As vec_max for two numbers; of equal ones, or with a NaN, the second. */
+INLINE vec vec_larger(vec a, vec b)
+{
+    return vec_choose(a > b, a, b);
+}
+
 /* The lanes of a from the n-th on, then the first ones of b; n is 1 to 4. */
 INLINE vec vec_shift(vec a, vec b, unsigned n)
 {

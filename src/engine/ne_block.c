@@ -41,7 +41,7 @@ static void load_margins(const struct eng_mac_plan *m, float *to, uint32_t rows,
     clear(to, m->in_columns - end);
 }
 
-/* Which columns of the block's rows are elements of the input: n from `first` on, the first of them at `at`. */
+/* Which columns of the rows are elements of the input: n from `first` on, the first of them at `at`. */
 struct part {
     uint32_t first, n, at;
 };

@@ -383,7 +383,8 @@ size_t rt_task_list_text(struct rt_kernel *kernel, char *text, size_t bytes)
 }
 
 /* Flat: a switch of tasks inside a function that returns afterwards has its return predicted wrong. */
-static __attribute__((flatten)) void idle(void *arg)
+static void idle(void *arg) __attribute__((flatten));
+static void idle(void *arg)
 {
     struct rt_kernel *kernel = arg;
 

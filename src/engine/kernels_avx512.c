@@ -921,6 +921,24 @@ INLINE halves halves_of_sums(vec even, vec odd, size_t n, bool relu)
     return (halves)_mm512_maskz_mov_epi16(kept, v);
 }
 
+/* Two vectors of sums, one after the other, by the rules of sums. */
+INLINE void vec_to_fp16_sums(uint8_t *to, vec a, vec b, bool relu)
+{
+    const __m512i infinity = _mm512_set1_epi16(0x7c00), sign = _mm512_set1_epi16((int16_t)0x8000);
+    __m256i low = _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    __m256i high = _mm512_cvtps_ph(b, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    __m512i v = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+    __m512i magnitude = _mm512_andnot_si512(sign, v);
+    __mmask32 kept = _mm512_mask_cmple_epu16_mask(_mm512_test_epi16_mask(v, infinity), magnitude, infinity);
+    __mmask32 above = _mm512_cmpgt_epu16_mask(magnitude, _mm512_set1_epi16(0x77ff));
+
+    /* The sign and all bits of infinity. */
+    v = _mm512_mask_mov_epi16(v, above, _mm512_ternarylogic_epi32(v, sign, infinity, 0xea));
+    if (relu)
+        v = _mm512_max_epi16(v, _mm512_setzero_si512());
+    _mm512_storeu_si512(to, _mm512_maskz_mov_epi16(kept, v));
+}
+
 INLINE void vec_to_fp16_part(uint8_t *to, vec v, size_t n, unsigned rules)
 {
     _mm256_mask_storeu_epi16(to, first(n), fp16_of_vec(v, rules));

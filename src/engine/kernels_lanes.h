@@ -237,6 +237,16 @@ INLINE halves halves_of_numbers(vec lower, vec upper, unsigned rules)
     return v;
 }
 
+/* Two vectors of sums, one after the other, by the rules of sums. */
+INLINE void vec_to_fp16_sums(uint8_t *to, vec a, vec b, bool relu)
+{
+    const unsigned rules =
+        ENG_RULE_NAN_IS_ZERO | ENG_RULE_NO_MINUS_ZERO | ENG_RULE_NO_DENORMALS | ENG_RULE_CEILING;
+
+    vec_to_fp16(to, relu ? vec_relu(a) : a, rules);
+    vec_to_fp16(to + 2 * LANES, relu ? vec_relu(b) : b, rules);
+}
+
 /* Half of the lanes at most; the others are 0. */
 INLINE vec vec_from_fp16_few(const uint8_t *from, size_t n, const struct eng_load *load)
 {

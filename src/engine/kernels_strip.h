@@ -22,6 +22,22 @@ INLINE void strip_store(uint8_t *to, vec sum, float bias, enum strip_end end, co
                 end == STRIP_END_CLAMP ? ENG_RULE_NAN_IS_ZERO : STORE_SUMS);
 }
 
+/* Vectors of outputs of a channel. Sums go in twos, because the rules then take half the work. */
+INLINE void strip_store_all(uint8_t *to, const vec *sum, unsigned vectors, float bias, enum strip_end end,
+                            const struct eng_finish *f)
+{
+    vec addend = vec_set(bias), unscale = vec_set(f->unscale);
+    const unsigned twos = end == STRIP_END_SUM ? vectors / 2 : 0;
+
+    UNROLL
+    for (unsigned i = 0; i < twos; i++)
+        vec_to_fp16_sums(to + 4 * (size_t)i * LANES, vec_add_exact(addend, sum[2 * i], unscale),
+                         vec_add_exact(addend, sum[2 * i + 1], unscale), f->relu);
+    UNROLL
+    for (unsigned v = 2 * twos; v < vectors; v++)
+        strip_store(to + 2 * (size_t)v * LANES, sum[v], bias, end, f);
+}
+
 /* Some vectors of some channels, from `at` and `first` on; the sums of STRIP_END_ANY go to acc[channel]. */
 INLINE void strip_part(const struct eng_strip *s, uint32_t at, uint32_t first,
                        float acc[STRIP_CHANNELS][STRIP_WIDTH], unsigned channels, unsigned vectors,
@@ -56,12 +72,13 @@ INLINE void strip_part(const struct eng_strip *s, uint32_t at, uint32_t first,
     UNROLL
     for (unsigned c = 0; c < channels; c++, to += s->channel) {
         __builtin_prefetch(to + STRIP_PREFETCH, 1);
+        if (end != STRIP_END_ANY) {
+            strip_store_all(to, sum[c], vectors, s->bias[first + c], end, f);
+            continue;
+        }
         UNROLL
         for (unsigned v = 0; v < vectors; v++)
-            if (end == STRIP_END_ANY)
-                vec_store(acc[c] + v * LANES, sum[c][v]);
-            else
-                strip_store(to + 2 * (size_t)v * LANES, sum[c][v], s->bias[first + c], end, f);
+            vec_store(acc[c] + v * LANES, sum[c][v]);
     }
 }
 

@@ -294,7 +294,7 @@ static float sort_groups(struct test_rng *rng, struct sorted *sorted, const stru
             if (tap[i].x == 0)
                 continue;
             sizes_of(weights + (size_t)tap[i].row * channels, channels, &least, &most);
-            lossy = lossy || least < tap[i].least;
+            lossy = lossy || ldexpf(least, ilogbf(tap[i].x)) < ENG_EXACT_LEAST;
             sum += fabsf(tap[i].x) * most;
             left[n++] = tap[i];
         }
@@ -353,6 +353,23 @@ static void check_sizes(const float *weights, unsigned vectors)
     }
 }
 
+static void check_kinds(const struct eng_exact_tap *tap, const float *weights, unsigned channels)
+{
+    float x[KERNEL_TAPS], least[KERNEL_TAPS], most[KERNEL_TAPS], kinds[KERNEL_TAPS], largest = 0;
+
+    for (unsigned i = 0; i < KERNEL_TAPS; i++) {
+        x[i] = tap[i].x;
+        sizes_of(weights + (size_t)i * channels, channels, &least[i], &most[i]);
+        largest = fabsf(x[i]) * most[i] > largest ? fabsf(x[i]) * most[i] : largest;
+    }
+    assert_true(eng_kernels_get()->exact_kinds(x, least, most, KERNEL_TAPS, kinds) == largest);
+    for (unsigned i = 0; i < KERNEL_TAPS; i++) {
+        const bool lossy = x[i] != 0 && ldexpf(least[i], ilogbf(x[i])) < ENG_EXACT_LEAST;
+
+        assert_true(kinds[i] == (float)(x[i] != 0) + (lossy ? (float)ENG_EXACT_LOSSY : 0));
+    }
+}
+
 /* Returns how many sums of exact_channels were in its range; those are right. */
 static unsigned check_kernels(struct test_rng *rng, int low, int high)
 {
@@ -370,14 +387,14 @@ static unsigned check_kernels(struct test_rng *rng, int low, int high)
 
         if (test_rng_range(rng, 0, 2) == 0)
             value = 0;
-        /* 2 over the power of two in x: smaller weights make a product that is lost. */
-        tap[i] = (struct eng_exact_tap){value, value != 0 ? ldexpf(1, 1 - ilogbf(value)) : INFINITY, i};
+        tap[i] = (struct eng_exact_tap){value, i};
         for (unsigned c = 0; c < kernels->lanes; c++)
             x[i * kernels->lanes + c] = value;
     }
     for (unsigned vectors = 1; vectors <= ENG_EXACT_VECTORS; vectors++) {
         right += check_channels(rng, tap, taps, weights, vectors);
         check_sizes(weights, vectors);
+        check_kinds(tap, weights, vectors);
     }
     kernels->exact_own(x, weights, all, sums, marks);
     for (unsigned c = 0; c < kernels->lanes; c++)

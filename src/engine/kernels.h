@@ -312,10 +312,11 @@ struct eng_winograd_output {
 #define ENG_EXACT_LEAST 2
 
 #define ENG_EXACT_VECTORS 4u
+#define ENG_EXACT_LOSSY   16u /* more than there are lanes in a group */
 
-/* An element, the smallest weight whose product with it is not lost, and the row of its weights. */
+/* An element, and the row of its weights. */
 struct eng_exact_tap {
-    float x, least;
+    float x;
     uint32_t row;
 };
 
@@ -471,11 +472,15 @@ struct eng_kernels {
      * not 0 says that the sum beside it must be made by exact.h.
      * exact_weights: for rows of `vectors` times `lanes` channels, `lanes` magnitudes for each row: those of
      * the least weight that is not 0 and of the largest, or what was there if that is less, and more.
+     * exact_kinds: for n elements, a multiple of 16, with the least and the largest weight of each: 0 for an
+     * element of 0, else 1, and ENG_EXACT_LOSSY more where a product may be lost to the least product.
+     * Returns the largest magnitude of a product.
      */
     void (*exact_channels)(const struct eng_exact_taps *taps, const float *weights, unsigned vectors,
                            float *sums, float *peaks);
     void (*exact_own)(const float *x, const float *weights, size_t taps, float *sums, float *marks);
     void (*exact_weights)(const float *weights, size_t rows, unsigned vectors, float *least, float *most);
+    float (*exact_kinds)(const float *x, const float *least, const float *most, size_t n, float *kinds);
     void (*window)(const struct eng_window *window);
     void (*pool)(const struct eng_window *window);
     void (*gemv)(const struct eng_gemv *gemv);

@@ -169,6 +169,7 @@ const struct eng_kernels KERNELS = {
     .exact_channels = exact_channels,
     .exact_own = exact_own,
     .exact_weights = exact_weights,
+    .exact_kinds = exact_kinds,
     .window = window,
     .pool = pool,
     .gemv = gemv,

@@ -13,12 +13,16 @@
 #define EXACT_GAP       0x1p12f /* GAP of exact.c */
 #define EXACT_LIMIT     0x1p23f
 
-/* `least` is the smallest weight whose product with x is not lost. */
-INLINE vec exact_product(vec x, vec weight, vec least, bool lossy)
+/* The product of the operands' powers of two decides whether theirs is lost. */
+INLINE vec exact_product(vec x, vec weight, bool lossy)
 {
     vec product = vec_trunc(vec_mul(x, weight));
 
-    return lossy ? vec_if_at_most(least, vec_and(weight, EXACT_MAGNITUDE), product, vec_set(0)) : product;
+    if (!lossy)
+        return product;
+    return vec_if_at_most(vec_set(ENG_EXACT_LEAST),
+                          vec_mul(vec_and(x, EXACT_EXPONENT), vec_and(weight, EXACT_EXPONENT)), product,
+                          vec_set(0));
 }
 
 /*
@@ -45,7 +49,7 @@ INLINE void exact_groups(const struct eng_exact_tap *tap, size_t groups, const f
             UNROLL
             for (unsigned i = 0; i < count; i++) {
                 vec weight = vec_load(weights + ((size_t)tap[i].row * vectors + v) * LANES);
-                vec product = exact_product(vec_set(tap[i].x), weight, vec_set(tap[i].least), lossy);
+                vec product = exact_product(vec_set(tap[i].x), weight, lossy);
 
                 group = i ? exact_add(group, product) : product;
             }
@@ -98,9 +102,7 @@ TARGET static void exact_own(const float *x, const float *weights, size_t taps, 
         UNROLL
         for (unsigned i = 0; i < ENG_EXACT_GROUP; i++) {
             vec value = vec_load(x + (t + i) * LANES), weight = vec_load(weights + (t + i) * LANES);
-            vec powers = vec_mul(vec_and(value, EXACT_EXPONENT), vec_and(weight, EXACT_EXPONENT));
-            vec product = vec_if_at_most(vec_set(ENG_EXACT_LEAST), powers, vec_trunc(vec_mul(value, weight)),
-                                         vec_set(0));
+            vec product = exact_product(value, weight, true);
 
             group = i ? exact_add(group, product) : product;
             bound = vec_add(bound, vec_and(product, EXACT_MAGNITUDE));
@@ -130,4 +132,23 @@ TARGET static void exact_weights(const float *weights, size_t rows, unsigned vec
         vec_store(least, low);
         vec_store(most, high);
     }
+}
+
+TARGET static float exact_kinds(const float *x, const float *least, const float *most, size_t n, float *kinds)
+{
+    vec largest = vec_set(0);
+    float lane[LANES];
+
+    for (size_t i = 0; i < n; i += LANES) {
+        vec element = vec_and(vec_load(x + i), EXACT_MAGNITUDE);
+        vec power = vec_mul(vec_and(element, EXACT_EXPONENT), vec_load(least + i));
+        vec kind = vec_if_less(power, vec_set(ENG_EXACT_LEAST), vec_set(1 + ENG_EXACT_LOSSY), vec_set(1));
+
+        largest = vec_larger(largest, vec_mul(element, vec_load(most + i)));
+        vec_store(kinds + i, vec_if_less(vec_set(0), element, kind, vec_set(0)));
+    }
+    vec_store(lane, largest);
+    for (unsigned i = 1; i < LANES; i++)
+        lane[0] = lane[i] > lane[0] ? lane[i] : lane[0];
+    return lane[0];
 }

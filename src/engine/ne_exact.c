@@ -28,6 +28,7 @@
 /* Groups that are sorted together. */
 #define SORTED 256u
 _Static_assert((SORTED + 1ull) * RANGE < 1ull << 32, "no order reaches the ceiling, which is 2^32 units");
+_Static_assert(sizeof(struct eng_exact_tap) == 2 * sizeof(float), "taps are counted in floats");
 #define KIND_TAPS(count) (SORTED * (count) + ENG_EXACT_GROUP)
 #define KINDS_TAPS       (KIND_TAPS(1) + KIND_TAPS(2) + KIND_TAPS(3) + KIND_TAPS(4))
 _Static_assert(ENG_EXACT_GROUP == 4, "kinds of groups are counted");
@@ -42,7 +43,7 @@ struct exact {
     struct eng_finish finish;
     uint32_t channels, kh, window, hin, win, cout, hout, wout;
     uint64_t taps;        /* of a pixel inside */
-    uint64_t taps_padded; /* to whole groups */
+    uint64_t taps_padded; /* to whole groups and vectors */
     bool own;             /* each output channel has its own input channels */
     uint32_t each;        /* output channels of a block */
     uint32_t blocks, bunch, bunches;
@@ -61,6 +62,10 @@ struct row {
     bool finite; /* the input is */
     float *in;   /* [input channel][kernel row][column], and [lane] where channels have their own */
     struct eng_exact_tap *tap; /* of a pixel, */
+    float *element;            /* their elements again, */
+    uint32_t *at;              /* where they are, from the pixel's first, */
+    float *least, *most;       /* and sizes of their weights, in the bunch */
+    uint32_t kx0, kx1, taps;   /* what these are for */
     struct eng_exact_taps sorted;
     float *x, *own; /* or its elements and weights: [tap][lane] */
     float *acc;     /* [channel][column] */
@@ -84,8 +89,12 @@ static struct row row_of(const struct exact *k, size_t piece, unsigned worker)
     row.x = row.in + k->rows_floats;
     row.own = row.x + k->vector_floats;
     row.tap = (struct eng_exact_tap *)(row.own + k->vector_floats);
-    row_kinds(&row, (struct eng_exact_tap *)(row.own + k->vector_floats + k->tap_floats));
-    row.acc = row.own + k->vector_floats + k->tap_floats + k->sorted_floats;
+    row.element = (float *)row.tap + 2 * k->tap_floats;
+    row.at = (uint32_t *)(row.element + k->tap_floats);
+    row.least = row.element + 2 * k->tap_floats;
+    row.most = row.least + k->tap_floats;
+    row_kinds(&row, (struct eng_exact_tap *)(row.most + k->tap_floats));
+    row.acc = row.most + k->tap_floats + k->sorted_floats;
     row.line = row.acc + k->acc_floats;
     eng_ne_taps_inside(row.y, k->ne->task->ne.sy, k->ne->task->ne.py, k->kh, k->hin, &row.ky0, &row.ky1);
     return row;
@@ -143,45 +152,45 @@ static void load_own(const struct exact *k, struct row *row)
     }
 }
 
-static float least_weight(float x)
+/* Taps for columns that see these columns of the window. What fills up the last vector has no weight. */
+static void set_taps(const struct exact *k, struct row *row, uint32_t kx0, uint32_t kx1)
 {
-    uint32_t bits;
-    float least;
+    const float *least = k->least + row->bunch * k->taps, *most = k->most + row->bunch * k->taps;
+    uint32_t taps = 0;
 
-    memcpy(&bits, &x, sizeof(bits));
-    /* 2 divided by the power of two in x; infinite for 0. */
-    bits = 0x7f800000u - (bits & 0x7f800000u);
-    memcpy(&least, &bits, sizeof(least));
-    return least;
-}
-_Static_assert(ENG_EXACT_LEAST == 2, "the biased exponents of x and of the least weight have the sum 255");
+    for (uint32_t c = 0; c < k->channels; c++)
+        for (uint32_t ky = row->ky0; ky < row->ky1; ky++)
+            for (uint32_t p = kx0; p < kx1; p++, taps++) {
+                const uint32_t weight = (c * k->kh + ky) * k->window + p;
 
-static inline struct eng_exact_tap tap_of(float x, uint32_t weight)
-{
-    return (struct eng_exact_tap){x, least_weight(x), weight};
+                row->tap[taps].row = weight;
+                row->at[taps] = (uint32_t)((c * k->kh + ky) * k->win + (p - kx0));
+                row->least[taps] = least[weight];
+                row->most[taps] = most[weight];
+            }
+    row->kx0 = kx0;
+    row->kx1 = kx1;
+    row->taps = taps;
+    for (; taps % LANES_MOST; taps++) {
+        row->tap[taps] = (struct eng_exact_tap){0, 0};
+        row->element[taps] = row->least[taps] = row->most[taps] = 0;
+    }
 }
 
 /* The taps of a pixel that are inside the input; returns how many there are. */
-static uint32_t collect_shared(const struct exact *k, const struct row *row, uint32_t column)
+static uint32_t collect_shared(const struct exact *k, struct row *row, uint32_t column)
 {
     const struct pr_ne *n = &k->ne->task->ne;
-    const uint32_t channels = k->channels, window = k->window, kh = k->kh, ky0 = row->ky0, ky1 = row->ky1;
-    const size_t win = k->win;
-    struct eng_exact_tap *tap = row->tap;
     const float *in;
     uint32_t kx0, kx1;
 
-    eng_ne_taps_inside(column, n->sx, n->px, window, k->win, &kx0, &kx1);
+    eng_ne_taps_inside(column, n->sx, n->px, k->window, k->win, &kx0, &kx1);
+    if (!column || kx0 != row->kx0 || kx1 != row->kx1)
+        set_taps(k, row, kx0, kx1);
     in = row->in + ((int64_t)column * n->sx - n->px + kx0);
-    if (kh == 1 && kx1 == kx0 + 1 && ky1 == ky0 + 1)
-        for (uint32_t c = 0; c < channels; c++)
-            *tap++ = tap_of(in[c * win], c * window + kx0);
-    else
-        for (uint32_t c = 0; c < channels; c++)
-            for (uint32_t ky = ky0; ky < ky1; ky++)
-                for (uint32_t p = kx0; p < kx1; p++)
-                    *tap++ = tap_of(in[((size_t)c * kh + ky) * win + (p - kx0)], (c * kh + ky) * window + p);
-    return (uint32_t)(tap - row->tap);
+    for (uint32_t t = 0; t < row->taps; t++)
+        row->tap[t].x = row->element[t] = in[row->at[t]];
+    return row->taps;
 }
 
 static uint32_t collect_own(const struct exact *k, const struct row *row, uint32_t column,
@@ -228,40 +237,58 @@ static float one_own(const float *x, const float *weights, uint32_t taps, size_t
 }
 
 /*
- * Sorts whole groups. False when the products of one could leave the range of the kernels, in any channel.
- * All taps of a group are written, and those behind the last one that counts are overwritten.
+ * The products of each group, whatever the channel, have magnitudes that are below RANGE together. `largest`
+ * is the largest product.
  */
-static bool sort_groups(const struct exact *k, struct row *row, const struct eng_exact_tap *tap,
-                        uint32_t groups)
+static bool inside(const struct row *row, uint32_t tap, uint32_t groups, float largest)
 {
-    const float *least = k->least + row->bunch * k->taps, *most = k->most + row->bunch * k->taps;
+    bool all = true;
+
+    if (largest < (float)RANGE / ENG_EXACT_GROUP)
+        return true;
+    for (; groups; groups--, tap += ENG_EXACT_GROUP) {
+        float sum = 0;
+
+        for (unsigned i = 0; i < ENG_EXACT_GROUP; i++)
+            sum += fabsf(row->element[tap + i]) * row->most[tap + i];
+        all = all && sum < RANGE;
+    }
+    return all;
+}
+
+/*
+ * Sorts groups from a tap on. False when their products could leave the range of the kernels. All taps of a
+ * group are written, and those behind the last one that counts are overwritten.
+ */
+static bool sort_groups(const struct exact *k, struct row *row, uint32_t first, uint32_t groups)
+{
     struct eng_exact_tap zeros[ENG_EXACT_GROUP], *next[2][ENG_EXACT_GROUP + 1] = {{zeros}, {zeros}};
     uint32_t found[2][ENG_EXACT_GROUP + 1] = {{0}};
-    bool inside = true;
+    const struct eng_exact_tap *tap = row->tap + first;
+    const uint32_t taps = groups * ENG_EXACT_GROUP;
+    float kinds[SORTED * ENG_EXACT_GROUP], *kind = kinds, largest;
 
+    largest = k->kernels->exact_kinds(row->element + first, row->least + first, row->most + first,
+                                      pr_round_up(taps, LANES_MOST), kinds);
+    if (!inside(row, first, groups, largest))
+        return false;
     for (unsigned lossy = 0; lossy < 2; lossy++)
         memcpy(next[lossy] + 1, row->sorted.tap[lossy], sizeof(row->sorted.tap[lossy]));
-    for (; groups; groups--, tap += ENG_EXACT_GROUP) {
-        struct eng_exact_tap left[ENG_EXACT_GROUP] = {{0}};
-        float magnitudes = 0;
-        unsigned count = 0, lossy = 0;
+    for (uint32_t g = 0; g < groups; g++, tap += ENG_EXACT_GROUP, kind += ENG_EXACT_GROUP) {
+        const unsigned all = (unsigned)(kind[0] + kind[1] + (kind[2] + kind[3]));
+        const unsigned lossy = all >= ENG_EXACT_LOSSY, count = all % ENG_EXACT_LOSSY;
+        struct eng_exact_tap *to = next[lossy][count];
 
-        for (unsigned i = 0; i < ENG_EXACT_GROUP; i++) {
-            const unsigned counts = tap[i].x != 0;
-
-            left[count] = tap[i];
-            magnitudes += fabsf(tap[i].x) * most[tap[i].row];
-            lossy |= counts & (tap[i].least > least[tap[i].row]);
-            count += counts;
-        }
-        inside &= magnitudes < RANGE;
-        memcpy(next[lossy][count], left, sizeof(left));
-        next[lossy][count] += count;
+        next[lossy][count] = to + count;
         found[lossy][count]++;
+        for (unsigned i = 0; i < ENG_EXACT_GROUP; i++) {
+            *to = tap[i];
+            to += tap[i].x != 0;
+        }
     }
     for (unsigned lossy = 0; lossy < 2; lossy++)
         memcpy(row->sorted.groups[lossy], found[lossy] + 1, sizeof(row->sorted.groups[lossy]));
-    return inside;
+    return true;
 }
 
 static const float *block_weights(const struct exact *k, const struct row *row, uint32_t block)
@@ -277,7 +304,7 @@ static bool sum_groups(const struct exact *k, struct row *row, uint32_t groups, 
     memset(sums, 0, all * sizeof(*sums));
     memset(peaks, 0, all * sizeof(*peaks));
     for (uint32_t g = 0; g < groups; g += SORTED) {
-        if (!sort_groups(k, row, row->tap + (size_t)g * ENG_EXACT_GROUP, eng_least(SORTED, groups - g)))
+        if (!sort_groups(k, row, g * ENG_EXACT_GROUP, eng_least(SORTED, groups - g)))
             return false;
         for (uint32_t b = 0; b < row->blocks; b++)
             k->kernels->exact_channels(&row->sorted, block_weights(k, row, b), k->each / k->kernels->lanes,
@@ -288,13 +315,13 @@ static bool sum_groups(const struct exact *k, struct row *row, uint32_t groups, 
 
 static void sum_shared(const struct exact *k, struct row *row, uint32_t column, float *sums)
 {
-    uint32_t taps = collect_shared(k, row, column), all = taps;
+    uint32_t taps = collect_shared(k, row, column);
     float peaks[BUNCH * CHANNELS_MOST];
-    bool right;
+    bool right = row->finite && taps;
 
-    while (all % ENG_EXACT_GROUP)
-        row->tap[all++] = (struct eng_exact_tap){0, 0, 0};
-    right = row->finite && sum_groups(k, row, all / ENG_EXACT_GROUP, sums, peaks);
+    for (uint32_t b = 0; b < row->blocks; b++)
+        right = right && k->finite[row->block + b] != 0;
+    right = right && sum_groups(k, row, eng_ne_blocks(taps, ENG_EXACT_GROUP), sums, peaks);
     for (uint32_t c = 0; c < row->blocks * k->each; c++)
         if (!right || !(fabsf(peaks[c]) < RANGE))
             sums[c] = one_shared(row->tap, taps, block_weights(k, row, c / k->each) + c % k->each, k->each);
@@ -458,7 +485,7 @@ static bool plan(struct exact *k)
 {
     uint64_t rows = (uint64_t)k->channels * k->kh * k->win * (k->own ? k->kernels->lanes : 1), weights;
 
-    k->taps_padded = pr_round_up(k->taps, ENG_EXACT_GROUP);
+    k->taps_padded = pr_round_up(k->taps, LANES_MOST);
     k->each = (k->own ? 1 : block_vectors(k)) * k->kernels->lanes;
     k->blocks = eng_ne_blocks(k->cout, k->each);
     k->bunch = k->own ? 1 : BUNCH;
@@ -467,11 +494,10 @@ static bool plan(struct exact *k)
     weights = k->blocks * k->block_floats;
     k->rows_floats = pr_round_up(rows, LANES_MOST);
     k->vector_floats = k->own ? pr_round_up(k->taps_padded * k->kernels->lanes, LANES_MOST) : 0;
-    k->tap_floats = pr_round_up(k->taps_padded * (sizeof(struct eng_exact_tap) / sizeof(float)), LANES_MOST);
-    k->sorted_floats =
-        k->own ? 0 : pr_round_up(sizeof(struct eng_exact_tap) / sizeof(float) * 2 * KINDS_TAPS, LANES_MOST);
+    k->tap_floats = k->own ? 0 : k->taps_padded;
+    k->sorted_floats = k->own ? 0 : pr_round_up(2 * 2 * KINDS_TAPS, LANES_MOST);
     k->acc_floats = pr_round_up((uint64_t)k->bunch * k->each * k->wout, LANES_MOST);
-    k->worker_floats = k->rows_floats + 2 * k->vector_floats + k->tap_floats + k->sorted_floats +
+    k->worker_floats = k->rows_floats + 2 * k->vector_floats + 6 * k->tap_floats + k->sorted_floats +
                        k->acc_floats + pr_round_up(k->win, LANES_MOST);
     return k->taps < FLOATS_MOST && rows < FLOATS_MOST && weights < FLOATS_MOST &&
            k->worker_floats < FLOATS_MOST / eng_pool_workers(k->ne->pool);

@@ -14,6 +14,8 @@
     X("evict-close", race_evict_close, "16 direct-path clients on 7 domains close with requests in flight")  \
     X("close-requests", race_close_requests, "close and reopen while 3, 8 and 24 threads send requests")     \
     X("close-mixed", race_close_mixed, "clients that close, register accesses and ane_machine_run at once")  \
+    X("close-programs", race_close_programs,                                                                 \
+      "programs are destroyed while a client attached to them closes")                                       \
     X("programs", race_programs, "create and destroy with 17, 32 and 64 threads on clients of their own")    \
     X("streams", race_streams, "25 and 64 threads in execute_sync of one process")                           \
     X("orphans", race_orphans, "a prepare that fails after its program's owner has closed gives it back")    \

@@ -317,3 +317,67 @@ unsigned long race_close_mixed(double seconds)
     ane_machine_destroy(mixed.machine);
     return crew_steps(sender, 3) + crew_steps(client, MIXED_CLIENTS);
 }
+
+/* close-programs: a direct-path client closes while the owner destroys the programs that it is attached to. */
+
+#define ATTACHED 4u
+
+struct attached {
+    struct outrig_client owner, user;
+    uint64_t token[ATTACHED];
+    pthread_barrier_t barrier;
+};
+
+static void attach(struct crew_worker *worker, struct attached *a, io_service_t service,
+                   struct outrig_data *data)
+{
+    outrig_good(outrig_open(service, 0, ANE_CLIENT_DIRECT_PATH, &a->user), "IOServiceOpen");
+    for (unsigned i = 0; i < ATTACHED; i++) {
+        outrig_good(outrig_create(&a->owner, &a->token[i]), "Program create (selector 3)");
+        outrig_good(outrig_request(worker, &a->user, a->token[i], data), "A request (selector 2)");
+    }
+}
+
+/* From the first program to the last; the close begins with the last one. */
+static void destroy_attached(struct crew_worker *worker)
+{
+    struct attached *a = worker->shared;
+
+    pthread_barrier_wait(&a->barrier);
+    for (unsigned i = 0; i < ATTACHED; i++) {
+        crew_at(worker, "Program destroy (selector 4)");
+        outrig_good(outrig_destroy(&a->owner, a->token[i]), "Program destroy (selector 4)");
+    }
+}
+
+unsigned long race_close_programs(double seconds)
+{
+    struct ane_machine *machine = outrig_machine();
+    io_service_t service = ane_machine_service(machine);
+    uint64_t used = outrig_dram_used(machine);
+    struct crew_worker *self = crew_main();
+    unsigned long steps = 0;
+    struct attached a = {0};
+    struct outrig_data data;
+
+    outrig_data_make(&data, 0);
+    outrig_good(outrig_open(service, 0, ANE_CLIENT_CONTROL, &a.owner), "IOServiceOpen");
+    for (crew_time(seconds); crew_more(); steps++) {
+        struct crew_worker worker = {0};
+
+        attach(self, &a, service, &data);
+        pthread_barrier_init(&a.barrier, NULL, 2);
+        crew_start(&worker, 1, destroy_attached, &a);
+        pthread_barrier_wait(&a.barrier);
+        crew_pause(self, 20);
+        crew_at(self, "IOServiceClose");
+        outrig_good(IOServiceClose(a.user.connect), "IOServiceClose");
+        crew_join(&worker, 1);
+        pthread_barrier_destroy(&a.barrier);
+    }
+    outrig_good(IOServiceClose(a.owner.connect), "IOServiceClose");
+    outrig_data_release(&data);
+    outrig_tables_check(machine, used);
+    ane_machine_destroy(machine);
+    return steps;
+}

@@ -457,12 +457,12 @@ static const struct drv_process *other_user(const struct drv_program *program, c
     return process;
 }
 
-/* One that ENDED is removed by the close of its client, which waits for the firmware. */
+/* Not those of a client that is leaving: its close, which waits for the firmware, ends and removes them. */
 static struct drv_process *idle_process(const struct drv_program *program)
 {
     struct drv_process *process = program->processes;
 
-    while (process && (process->pins || process->state == DRV_PROCESS_ENDED))
+    while (process && (process->pins || process->client->leaving || process->state == DRV_PROCESS_ENDED))
         process = process->next_of_program;
     return process;
 }
@@ -533,6 +533,7 @@ static void disown_programs(struct drv *d, struct drv_client *client, bool unloa
 
 void drv_program_leave_all(struct drv_client *client)
 {
+    client->leaving = true;
     while (client->processes) {
         struct drv_process *process = client->processes;
         struct drv_program *program = process->program;

@@ -378,6 +378,7 @@ struct drv_client {
     bool *ended;   /* of the close that waits until everything is freed; NULL when none does */
     bool resident; /* hint: its mappings are reclaimed after those of clients without it */
     bool yielding; /* others wait for a domain: its next requests queue behind them */
+    bool leaving;  /* its processes are being ended with it, and by no other call */
     uint32_t calls;
     uint32_t busy;   /* requests and operations that need its domain to stay */
     uint32_t pinned; /* mappings made by selector 5 */

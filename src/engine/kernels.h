@@ -187,9 +187,12 @@ struct eng_tile_end {
     size_t tail; /* bytes of zeros after each row of packed columns, an even number */
 };
 
+#define ENG_STRIP_MORE 2u
+
 /*
  * A strip: neighbouring outputs of some channels, whole vectors of them, from the first product to the stored
- * value. Weights and offsets are as in a tile; the next output's input is the next float.
+ * value. Weights and offsets are as in a tile; the next output's input is the next float. One or two outputs
+ * that follow are summed with them; the caller finishes those.
  */
 struct eng_strip {
     const float *in;
@@ -202,6 +205,8 @@ struct eng_strip {
     uint8_t *to;    /* packed fp16 */
     size_t channel; /* bytes from one channel's outputs to the next one's */
     float ceiling;
+    uint32_t more; /* outputs after the last whole vector whose sums are made too, at most ENG_STRIP_MORE */
+    float *sums;   /* of these: [output][channel], panel_row apart */
 };
 
 /* Rows of fp16 values that follow each other, and where they go. Distances are in bytes. */
@@ -381,11 +386,12 @@ struct eng_gemv {
 #define ENG_GEMV_PIXELS 4u
 
 struct eng_kernels {
-    unsigned lanes;        /* floats in a vector: 4, 8 or 16 */
-    unsigned panel;        /* maximum number of output channels in mac_columns, a power of two */
-    unsigned columns;      /* maximum number of vectors in mac_columns */
-    unsigned tile_vectors; /* maximum number of vectors of channels in a tile, */
-    unsigned tile_pixels;  /* and of pixels: even, at most 16 */
+    unsigned lanes;          /* floats in a vector: 4, 8 or 16 */
+    unsigned panel;          /* maximum number of output channels in mac_columns, a power of two */
+    unsigned columns;        /* maximum number of vectors in mac_columns */
+    unsigned tile_vectors;   /* maximum number of vectors of channels in a tile, */
+    unsigned tile_pixels;    /* and of pixels: even, at most 16 */
+    unsigned strip_channels; /* channels that the outputs after a strip are made for at a time */
     unsigned gemv_vectors;
     /*
      * A fused multiply-add detects the ceiling at no cost: with inputs times 2^112 and weights times 2, a

@@ -60,6 +60,25 @@ INLINE vec vec_load(const float *from)
     return _mm512_loadu_ps(from);
 }
 
+/* STRIP_FEW floats. */
+typedef __m256 vec_few;
+
+INLINE vec_few few_zero(void)
+{
+    return _mm256_setzero_ps();
+}
+
+INLINE void few_store(float *to, vec_few v)
+{
+    _mm256_storeu_ps(to, v);
+}
+
+INLINE vec_few few_mac(vec_few sum, const float *x, const float *weight, float ceiling)
+{
+    (void)ceiling;
+    return _mm256_fmadd_ps(_mm256_set1_ps(*x), _mm256_loadu_ps(weight), sum);
+}
+
 INLINE vec vec_load_part(const float *from, size_t n)
 {
     return _mm512_maskz_loadu_ps(first(n), from);

@@ -2,7 +2,7 @@
 /*
  * The inner loops, for one instruction set. The including file has defined the vector type and its functions,
  * TARGET, INLINE, KERNELS, LANES, PANEL, COLUMNS, TILE_VECTORS, TILE_PIXELS, STRIP_VECTORS, STRIP_CHANNELS,
- * STRIP_FEW (a divisor of LANES), WINDOW_VECTORS, GEMV_VECTORS, GEMV_ROWS, SCALED, WINOGRAD_PANEL, WINOGRAD_COLUMNS and
+ * STRIP_FEW (a divisor of LANES and of STRIP_CHANNELS; `vec_few` has as many floats), WINDOW_VECTORS, GEMV_VECTORS, GEMV_ROWS, SCALED, WINOGRAD_PANEL, WINOGRAD_COLUMNS and
  * WINOGRAD_FEW; this file ends with the table of the set. It is included once per instruction set and so has
  * no guard.
  */
@@ -135,6 +135,7 @@ const struct eng_kernels KERNELS = {
     .columns = COLUMNS,
     .tile_vectors = TILE_VECTORS,
     .tile_pixels = TILE_PIXELS,
+    .strip_channels = STRIP_CHANNELS,
     .gemv_vectors = GEMV_VECTORS,
     .scaled = SCALED,
     .to_float = to_float,

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Part of kernels_body.h, with its conditions: inputs and weights of tiles and strips become floats. */
 
+/* Bytes: short rows are not fetched ahead by the processor, and another thread may have written them. */
+#define PACK_AHEAD 1024
+
 /* Elements [0, n) of a row, n at least 1 and any number; all others are 0. */
 INLINE vec pack_load(const uint8_t *from, size_t n, const struct eng_load *load)
 {
@@ -28,6 +31,7 @@ INLINE void pack_rows_by(const struct eng_packed_rows *given, unsigned step, con
             const uint8_t *from = p.from + c * p.channel + row * p.row;
 
             for (size_t i = 0; i < p.n; i += LANES) {
+                __builtin_prefetch(from + 2 * i + PACK_AHEAD);
                 vec v = step == 1 ? pack_load(from + 2 * i, p.n - i, load)
                                   : pack_second(from + 4 * i, p.n - i, load);
 
@@ -61,6 +65,7 @@ TARGET static void split_rows(const struct eng_split_rows *given)
             size_t i = 0;
             halves v;
 
+            __builtin_prefetch(to + PACK_AHEAD, 1);
             for (; i + HALVES <= s.n; i += HALVES) {
                 __builtin_memcpy(&v, from + 2 * i, sizeof(v));
                 __builtin_memcpy(to + 2 * i, &v, sizeof(v));

@@ -113,23 +113,27 @@ static void plan_channels(struct eng_tile_plan *m)
 }
 
 /*
- * More blocks, where there are more threads than blocks: of channels while the input is less than the
- * weights, else of rows. A result does not depend on how the task is cut.
+ * Blocks for all threads: equal parts of rows where there are blocks enough. Where there are fewer, more of
+ * channels while the input is less than the weights, else of rows. A result does not depend on how the task is
+ * cut.
  */
 static void plan_pieces(struct eng_tile_plan *m)
 {
     uint32_t workers = eng_pool_workers(m->ne->pool), rows = eng_ne_blocks(m->hout, m->rows);
-    uint32_t blocks = rows * eng_ne_blocks(m->wout, m->columns) * eng_ne_blocks(m->cout, m->channels);
+    uint32_t others = eng_ne_blocks(m->wout, m->columns) * eng_ne_blocks(m->cout, m->channels);
     uint64_t work = taps_of(m) * m->cin * m->cout * m->hout * m->wout;
-    uint32_t pieces = eng_least(workers, work / PIECE_WORK);
+    uint32_t pieces = eng_least(workers, work / PIECE_WORK), lanes = m->mac.kernels->lanes;
 
-    if (blocks >= pieces)
+    if (pieces < 2 || rows * others % pieces == 0)
         return;
-    pieces = eng_ne_blocks(pieces, blocks);
+    if (rows * others > pieces) {
+        m->rows = eng_ne_blocks(m->hout, (uint32_t)pr_round_up(rows, pieces));
+        return;
+    }
+    pieces = eng_ne_blocks(pieces, rows * others);
     if (m->channels >= pieces * m->group &&
         (m->rows < pieces || (uint64_t)m->cout * taps_of(m) >= m->in_channel))
-        m->channels =
-            (uint32_t)pr_round_up(balance(m->channels, eng_ne_blocks(m->channels, pieces)), m->group);
+        m->channels = (uint32_t)pr_round_up(eng_ne_blocks(m->channels, pieces), lanes);
     else
         m->rows = balance(m->rows, eng_ne_blocks(m->rows, pieces));
 }
@@ -322,7 +326,7 @@ static void run_tiles(struct eng_tile_step *s)
 static void run_line(struct eng_tile_step *s, uint32_t n, uint8_t *to, size_t channel)
 {
     const struct eng_tile_plan *m = s->m;
-    uint32_t most = m->mac.kernels->tile_pixels, columns;
+    uint32_t most = m->mac.kernels->tile_pixels, rest = n % m->mac.kernels->lanes, columns;
     struct eng_strip strip = {
         .in = s->b->in + (m->flat ? s->y * s->b->columns : (size_t)s->y * m->ne->task->ne.sy * m->in_row),
         .offset = m->offset,
@@ -334,12 +338,15 @@ static void run_line(struct eng_tile_step *s, uint32_t n, uint8_t *to, size_t ch
         .to = to,
         .channel = channel,
         .ceiling = m->mac.ceiling,
+        .sums = s->acc,
     };
+    bool few = rest <= ENG_STRIP_MORE && strip.panel_row % m->mac.kernels->strip_channels == 0;
 
     s->rows = 1;
-    s->x = n - n % m->mac.kernels->lanes;
+    s->x = n - rest;
     for (uint32_t at = 0; at < s->x; at += strip.n, strip.in += strip.n, strip.to += 2 * (size_t)strip.n) {
         strip.n = eng_least(STRIP_PIXELS, s->x - at);
+        strip.more = few && at + strip.n == s->x ? rest : 0;
         if (s->next)
             eng_panel_prefetch(s->next, at / STRIP_PIXELS, eng_ne_blocks(s->x, STRIP_PIXELS));
         m->mac.kernels->strip(&strip, &m->mac.finish);
@@ -347,7 +354,8 @@ static void run_line(struct eng_tile_step *s, uint32_t n, uint8_t *to, size_t ch
     columns = s->x < n ? balance(n - s->x, most) : 0;
     for (; s->x < n; s->x += s->columns) {
         s->columns = eng_least(columns, n - s->x);
-        mac(s);
+        if (!strip.more)
+            mac(s);
         eng_tile_store_to(s, to + 2 * (size_t)s->x, channel, 0);
     }
 }

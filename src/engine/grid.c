@@ -136,6 +136,15 @@ static void count_bands(struct eng_grid *grid)
     grid->per_piece = grid->bands == 1 ? 1 : PIECE / (grid->n * grid->rows);
 }
 
+static uint64_t elements_of(const struct eng_grid *grid)
+{
+    uint64_t elements = 1;
+
+    for (unsigned axis = 0; axis < grid->axes; axis++)
+        elements *= grid->extent[axis];
+    return elements;
+}
+
 static void set_bands(struct eng_grid *grid)
 {
     uint32_t most = grid->gathered ? ENG_GRID_TILE : PIECE;
@@ -169,6 +178,7 @@ bool eng_grid_cut(struct eng_grid *grid, const struct eng_view *const views[], u
             grid->gathered |= 1u << view;
     if (grid->axes > 2)
         swap_axes(grid, 1, best_rows(grid));
+    grid->stream = elements_of(grid) >= STREAM;
     set_bands(grid);
     return true;
 }
@@ -242,6 +252,7 @@ void eng_grid_band(const struct eng_grid *grid, const struct eng_grid_place *pla
     band->out = address(grid, 0, place);
     band->out_row = grid->step[0][1];
     band->tail = band->n == left ? grid->tail : 0;
+    band->stream = grid->stream;
     for (unsigned view = 1; view < grid->views; view++) {
         const uint8_t *from = address(grid, view, place);
 
@@ -255,10 +266,8 @@ void eng_grid_band(const struct eng_grid *grid, const struct eng_grid_place *pla
 
 static enum eng_turn_way turn_way(const struct eng_grid *grid)
 {
-    uint64_t elements = 1;
+    uint64_t elements = elements_of(grid);
 
-    for (unsigned axis = 0; axis < grid->axes; axis++)
-        elements *= grid->extent[axis];
     if (elements <= NEAR && grid->step[1][0] % CROWDED)
         return ENG_TURN_NEAR;
     return elements < STREAM ? ENG_TURN_FAR : ENG_TURN_STREAM;

@@ -24,6 +24,7 @@ struct eng_grid {
     unsigned gathered;                          /* bit i: view i is not in rows */
     uint32_t n, rows;                           /* of a band, but for the last ones of their axes */
     uint64_t bands, per_piece;
+    bool stream;           /* the result is too large for any cache */
     enum eng_turn_way way; /* of a grid that turns */
 };
 

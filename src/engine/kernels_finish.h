@@ -132,6 +132,7 @@ struct finish_form {
     bool clean; /* fp16 values go into the table as they are, and none is a NaN */
     enum pr_activation_kind kind;
     bool odd, below_zero; /* of the table, where a loop takes spots */
+    bool stream;          /* whole vectors go around the caches; not a constant */
 };
 
 INLINE vec finish_fp16(vec v, struct finish_form form, const struct eng_finish *f)
@@ -241,8 +242,12 @@ INLINE void spots_row(const uint8_t *x, uint8_t *y, size_t n, size_t tail, const
             vec a = table_spot(t, form.kind, form.odd, vec_from_fp16(from, &bits));
             vec b = table_spot(t, form.kind, form.odd, vec_from_fp16(from + 2 * LANES, &bits));
 
-            vec_to_fp16_number(to, a, rules);
-            vec_to_fp16_number(to + 2 * LANES, b, rules);
+            if (form.stream) {
+                halves_stream(to, halves_of_numbers(a, b, rules));
+            } else {
+                vec_to_fp16_number(to, a, rules);
+                vec_to_fp16_number(to + 2 * LANES, b, rules);
+            }
         } else {
             h = spots_outside(h, load, form, f);
             __builtin_memcpy(to, &h, sizeof(h));
@@ -263,9 +268,12 @@ INLINE void spots_band(const struct eng_band *given, const struct eng_load *give
     const struct eng_table table = *f.table; /* a copy, which no store changes */
 
     f.table = &table;
+    form.stream = streams(given);
     for (size_t row = 0; row < band.rows; row++)
         spots_row(band.in[0].at + row * band.in[0].row, band.out + row * band.out_row, band.n, band.tail,
                   &load, form, &f);
+    if (form.stream)
+        halves_stream_end();
 }
 
 /*
@@ -327,10 +335,14 @@ INLINE void copy_short(const uint8_t *x, uint8_t *y, size_t n, size_t tail, cons
 }
 
 /* A vector at least. */
-INLINE void copy_row(const uint8_t *x, uint8_t *y, size_t bytes, const struct copy_rules *rules)
+INLINE void copy_row(const uint8_t *x, uint8_t *y, size_t bytes, bool stream, const struct copy_rules *rules)
 {
-    for (size_t i = 0; i + sizeof(halves) <= bytes; i += sizeof(halves))
-        copy_vector(x + i, y + i, rules);
+    for (size_t i = 0; i + sizeof(halves) <= bytes; i += sizeof(halves)) {
+        halves v;
+
+        __builtin_memcpy(&v, x + i, sizeof(v));
+        store_whole(y + i, copy_element(v, rules), stream);
+    }
     if (bytes % sizeof(halves))
         copy_vector(x + bytes - sizeof(halves), y + bytes - sizeof(halves), rules);
 }
@@ -338,6 +350,7 @@ INLINE void copy_row(const uint8_t *x, uint8_t *y, size_t bytes, const struct co
 INLINE void copy_band_of(const struct eng_band *given, const struct copy_rules *rules)
 {
     const struct eng_band band = *given;
+    const bool stream = streams(given);
 
     for (size_t row = 0; row < band.rows; row++) {
         const uint8_t *x = band.in[0].at + row * band.in[0].row;
@@ -347,9 +360,11 @@ INLINE void copy_band_of(const struct eng_band *given, const struct copy_rules *
             copy_short(x, y, band.n, band.tail, rules);
             continue;
         }
-        copy_row(x, y, 2 * band.n, rules);
+        copy_row(x, y, 2 * band.n, stream, rules);
         zero_tail(y + 2 * band.n, band.tail);
     }
+    if (stream)
+        halves_stream_end();
 }
 
 INLINE void copy_band(const struct eng_band *band, const struct eng_load *load, const struct eng_finish *f)

@@ -12,6 +12,7 @@ struct pe_form {
     bool raw;    /* a value first comes from loads without rules: */
     bool rows;   /* no source has one value for a whole row ... */
     bool wide;   /* ... and what remains of a row may be few elements */
+    bool stream; /* the result goes around the caches */
 };
 
 /*
@@ -226,6 +227,16 @@ INLINE void pe_band_of(const struct eng_band *given, struct pe_form form,
     }
 }
 
+INLINE void pe_store_pair(uint8_t *y, vec a, vec b, struct pe_form form, const struct eng_pe_constants *k)
+{
+    if (form.stream) {
+        halves_stream(y, halves_of_numbers(a, b, k->store));
+        return;
+    }
+    vec_to_fp16_number(y, a, k->store);
+    vec_to_fp16_number(y + 2 * LANES, b, k->store);
+}
+
 /* A source with one element was loaded by its rules, so that it is finite. */
 INLINE size_t pe_pairs(uint8_t *y, const struct pe_sources *s, size_t n, struct pe_form form,
                        const struct eng_pe_constants *k, const struct eng_pe_constants *raw)
@@ -239,8 +250,7 @@ INLINE size_t pe_pairs(uint8_t *y, const struct pe_sources *s, size_t n, struct 
             a = pe_value(s, i, LANES, form, k);
             b = pe_value(s, i + LANES, LANES, form, k);
         }
-        vec_to_fp16_number(y + 2 * i, pe_finish(a, form, k), k->store);
-        vec_to_fp16_number(y + 2 * (i + LANES), pe_finish(b, form, k), k->store);
+        pe_store_pair(y + 2 * i, pe_finish(a, form, k), pe_finish(b, form, k), form, k);
     }
     return i;
 }
@@ -270,6 +280,8 @@ INLINE void pe_pairs_of(const struct eng_band *given, struct pe_form form,
         else
             zero_tail(y + 2 * i, band.tail);
     }
+    if (form.stream)
+        halves_stream_end();
 }
 
 /* Rows of less than a vector, with zeros after them that fill it up: stored whole. */
@@ -343,6 +355,19 @@ INLINE void pe_band_usual(const struct eng_band *band, enum pr_pe_op op, bool tw
         pe_band_of(band, form, k);
 }
 
+/* Sums or products of two tensors, row by row. */
+INLINE void pe_rows_of(const struct eng_band *band, enum pr_pe_op op, const struct eng_pe_constants *k)
+{
+    struct pe_form form = {.op = op, .two = true, .usual = true, .plain = true, .raw = true, .rows = true};
+
+    if (streams(band)) {
+        form.stream = true;
+        pe_pairs_of(band, form, k);
+        return;
+    }
+    pe_pairs_of(band, form, k);
+}
+
 /* The bands of norms and softmax, and sums and products of tensors: false for others. */
 INLINE bool pe_band_common(const struct eng_band *band, const struct eng_pe_constants *k)
 {
@@ -352,8 +377,7 @@ INLINE bool pe_band_common(const struct eng_band *band, const struct eng_pe_cons
     if (!pe_is_scaled(k) || !k->two || band->n < 2 * LANES || band->in[0].one)
         return false;
     if (k->op == PR_PE_ADD && plain && !ones) {
-        form.plain = form.rows = true;
-        pe_pairs_of(band, form, k);
+        pe_rows_of(band, PR_PE_ADD, k);
     } else if (k->op == PR_PE_ADD && ones) {
         form.scaled = form.ones = true;
         pe_pairs_of(band, form, k);
@@ -362,9 +386,7 @@ INLINE bool pe_band_common(const struct eng_band *band, const struct eng_pe_cons
         form.plain = form.ones = true;
         pe_pairs_of(band, form, k);
     } else if (k->op == PR_PE_MUL && plain) {
-        form.op = PR_PE_MUL;
-        form.plain = form.rows = true;
-        pe_pairs_of(band, form, k);
+        pe_rows_of(band, PR_PE_MUL, k);
     } else if (k->op == PR_PE_AFFINE && plain && ones && band->in[2].one) {
         form.op = PR_PE_AFFINE;
         form.plain = form.ones = true;

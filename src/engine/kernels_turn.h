@@ -26,14 +26,6 @@ typedef uint64_t fours __attribute__((vector_size(2 * HALVES)));
 #define LOW_FOURS(a, b)   (halves) ZIP((fours)(a), (fours)(b), ZIP_FOURS, 2, 0)
 #define HIGH_FOURS(a, b)  (halves) ZIP((fours)(a), (fours)(b), ZIP_FOURS, 2, 1)
 
-INLINE void turn_store(uint8_t *to, halves v, bool stream)
-{
-    if (stream)
-        halves_stream(to, v);
-    else
-        __builtin_memcpy(to, &v, sizeof(v));
-}
-
 INLINE void turn_vectors(const halves r[8], uint8_t *to, size_t to_row, bool stream)
 {
     halves e[8], p[8];
@@ -52,8 +44,8 @@ INLINE void turn_vectors(const halves r[8], uint8_t *to, size_t to_row, bool str
     }
     UNROLL
     for (unsigned i = 0; i < 4; i++) {
-        turn_store(to + 2 * i * to_row, LOW_FOURS(p[i], p[i + 4]), stream);
-        turn_store(to + (2 * i + 1) * to_row, HIGH_FOURS(p[i], p[i + 4]), stream);
+        store_whole(to + 2 * i * to_row, LOW_FOURS(p[i], p[i + 4]), stream);
+        store_whole(to + (2 * i + 1) * to_row, HIGH_FOURS(p[i], p[i + 4]), stream);
     }
 }
 

@@ -13,6 +13,14 @@ INLINE bool streams(const struct eng_band *band)
            (band->rows == 1 || band->out_row % sizeof(halves) == 0);
 }
 
+INLINE void store_whole(uint8_t *to, halves v, bool stream)
+{
+    if (stream)
+        halves_stream(to, v);
+    else
+        __builtin_memcpy(to, &v, sizeof(v));
+}
+
 /* A small even number of zero bytes, in stores that may overlap. */
 INLINE void zero_tail(uint8_t *to, size_t bytes)
 {
@@ -62,14 +70,6 @@ INLINE void store_halves(uint8_t *to, halves v, size_t n, size_t tail)
         halves_store_part(to, v, n);
         zero_tail(to + 2 * n, tail);
     }
-}
-
-INLINE void store_whole(uint8_t *to, halves v, bool stream)
-{
-    if (stream)
-        halves_stream(to, v);
-    else
-        __builtin_memcpy(to, &v, sizeof(v));
 }
 
 /* n elements, LANES at most, `step` bytes apart. */

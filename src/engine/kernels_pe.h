@@ -304,14 +304,97 @@ INLINE void pe_narrow_of(const struct eng_band *given, struct pe_form form,
     }
 }
 
-/* Sums of rows, the most frequent task. */
-INLINE void pe_sum_of(const struct eng_band *band, const struct eng_pe_constants *k)
+/* What the rows that pe_short_sums takes at once come to, by the rules of `k`. */
+INLINE void pe_short_values(const struct eng_band *band, size_t row, unsigned vectors, unsigned rows,
+                            vec v[4], struct pe_form form, const struct eng_pe_constants *k)
 {
+    const size_t last = band->n - (vectors - 1) * LANES;
+    struct pe_sources s = {.one = {false}};
+
+    UNROLL
+    for (unsigned i = 0; i < rows * vectors; i++) {
+        const unsigned at = i % vectors;
+
+        if (at == 0)
+            pe_row(&s, band, row + i / vectors, form, k);
+        v[i] = pe_value(&s, at * LANES, at + 1 < vectors ? LANES : last, form, k);
+    }
+}
+
+/* A row, by as few stores as there can be. */
+INLINE void pe_store_short(uint8_t *y, const vec *v, unsigned vectors, const struct eng_band *band,
+                           struct pe_form form, const struct eng_pe_constants *k)
+{
+    UNROLL
+    for (unsigned at = 0; at < vectors; at += 2) {
+        vec second = at + 1 < vectors ? pe_finish(v[at + 1], form, k) : vec_set(0);
+        halves h = halves_of_numbers(pe_finish(v[at], form, k), second, k->store);
+
+        if (at + 2 < vectors)
+            store_whole(y + 2 * at * LANES, h, false);
+        else
+            halves_store_part(y + 2 * at * LANES, h, band->n - at * LANES);
+    }
+    zero_tail(y + 2 * band->n, band->tail);
+}
+
+/*
+ * Sums of rows of so many vectors, the last of which may be short: some rows at once, so that one branch
+ * decides whether any of their elements needs a rule. Returns how many rows are done.
+ */
+INLINE size_t pe_short_sums(const struct eng_band *given, unsigned vectors, unsigned rows,
+                            const struct eng_pe_constants *constants)
+{
+    const struct pe_form form = {
+        .op = PR_PE_ADD, .two = true, .usual = true, .plain = true, .raw = true, .rows = true};
+    const struct eng_pe_constants k = pe_constants_of(constants, form), raw = pe_without_rules(&k);
+    const struct eng_band band = *given;
+    size_t row = 0;
+
+    for (; row + rows <= band.rows; row += rows) {
+        vec v[4] = {vec_set(0), vec_set(0), vec_set(0), vec_set(0)};
+
+        pe_short_values(&band, row, vectors, rows, v, form, &raw);
+        if (__builtin_expect(!(vec_both_finite(v[0], v[1]) && vec_both_finite(v[2], v[3])), 0))
+            pe_short_values(&band, row, vectors, rows, v, form, &k);
+        UNROLL
+        for (unsigned i = 0; i < rows; i++)
+            pe_store_short(band.out + (row + i) * band.out_row, v + i * vectors, vectors, &band, form, &k);
+    }
+    return row;
+}
+
+/* Rows of up to four vectors, parts of which are loaded and stored by masks: how many of the first are done. */
+INLINE size_t pe_short_rows(const struct eng_band *band, const struct eng_pe_constants *k)
+{
+    if (LANES != ENG_LANES)
+        return 0;
+    switch ((band->n + LANES - 1) / LANES) {
+    case 1: return pe_short_sums(band, 1, 4, k);
+    case 2: return pe_short_sums(band, 2, 2, k);
+    case 3: return pe_short_sums(band, 3, 1, k);
+    case 4: return pe_short_sums(band, 4, 1, k);
+    default: return 0;
+    }
+}
+
+/* Sums of rows, the most frequent task. */
+INLINE void pe_sum_of(const struct eng_band *given, const struct eng_pe_constants *k)
+{
+    struct eng_band rest = *given;
+    const struct eng_band *band = &rest;
+    const size_t done = pe_short_rows(given, k);
     const struct pe_form form = {
         .op = PR_PE_ADD, .two = true, .usual = true, .plain = true, .raw = true, .rows = true};
     const struct pe_form wide = {
         .op = PR_PE_ADD, .two = true, .usual = true, .plain = true, .raw = true, .rows = true, .wide = true};
 
+    rest.in[0].at += done * rest.in[0].row;
+    rest.in[1].at += done * rest.in[1].row;
+    rest.out += done * rest.out_row;
+    rest.rows -= done;
+    if (rest.rows == 0)
+        return;
     if (band->n < LANES && 2 * band->n + band->tail >= 2 * LANES)
         pe_narrow_of(band, form, k);
     else
@@ -375,6 +458,8 @@ INLINE bool pe_band_common(const struct eng_band *band, const struct eng_pe_cons
     bool ones = band->in[1].one, plain = pe_is_plain(k);
 
     if (!pe_is_scaled(k) || !k->two || band->n < 2 * LANES || band->in[0].one)
+        return false;
+    if (k->op == PR_PE_ADD && plain && !ones && LANES == ENG_LANES && band->n <= 4 * LANES)
         return false;
     if (k->op == PR_PE_ADD && plain && !ones) {
         pe_rows_of(band, PR_PE_ADD, k);

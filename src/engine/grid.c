@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plain tensors cut into bands. Every element is in exactly one band, and the cut depends on extents and
- * strides alone, never on the number of threads. The axis of the destination's smallest stride is that of the
- * rows' elements: where it is packed, rows are stored as they lie; else a row is one element.
+ * Plain tensors cut into bands. Every element is in exactly one band, so that the cut changes no bit: it
+ * depends on extents and strides, and on the number of threads where they share the rows of planes. The axis
+ * of the destination's smallest stride is that of the rows' elements: where it is packed, rows are stored as
+ * they lie; else a row is one element.
  */
 #include "engine/grid.h"
 

@@ -443,6 +443,7 @@ static void rows_of_surfaces(void **state)
         surface_layout(&task.src[0], extent);
         surface_layout(&task.src[1], extent);
         surface_layout(&task.dst, extent);
+        task.dst.zero_tail = test_rng_bool(&rng);
         check_task(&rng, &task, round);
         check_in_place(&rng, &task, round);
     }
@@ -480,14 +481,14 @@ static void with_extents(struct test_rng *rng, struct pr_task *task, const uint3
 static void large(void **state)
 {
     static const uint32_t extent[][PR_AXES] = {
-        {3001, 40, 1, 2, 1}, {64, 40, 1, 20, 2}, {1, 1, 1, 5000, 3}, {1, 3000, 1, 2, 2},
-        {2500, 3, 1, 40, 1}, {160, 20, 2, 3, 1}, {1, 1, 3, 2, 1500},
+        {3001, 40, 1, 2, 1}, {64, 40, 1, 20, 2}, {1, 1, 1, 5000, 3}, {1, 3000, 1, 2, 2}, {2500, 3, 1, 40, 1},
+        {160, 20, 2, 3, 1},  {1, 1, 3, 2, 1500}, {14, 15, 1, 96, 1}, {56, 17, 1, 24, 1},
     };
     struct test_rng rng;
     struct pr_task task;
 
     (void)state;
-    for (uint64_t round = 0; round < 70; round++) {
+    for (uint64_t round = 0; round < 90; round++) {
         test_rng_init(&rng, 20000 + round);
         if (round & 1)
             random_elementwise(&rng, &task);

@@ -143,29 +143,42 @@ static uint16_t element(const struct eng_pe_constants *k, uint16_t a, uint16_t b
     return eng_store_value(k->relu ? eng_relu(v) : v, k->store);
 }
 
-static void check_band(const struct eng_pe_constants *k, const uint16_t *x, const uint16_t *b, size_t n,
-                       size_t rows, size_t tail, bool one, uint64_t round)
+/* Rows, in place or not; whole vectors may go around the caches. */
+struct band_form {
+    size_t n, rows, tail;
+    bool one, in_place, stream;
+};
+
+static void check_band(const struct eng_pe_constants *k, const uint16_t *x, const uint16_t *b,
+                       struct band_form f, uint64_t round)
 {
-    static uint16_t y[ELEMENTS];
-    size_t step = n + tail + 1, b_step = one ? 2 : step;
+    static _Alignas(64) uint16_t y[ELEMENTS];
+    size_t n = f.n, rows = f.rows, tail = f.tail, line = f.stream ? 32 : 1;
+    size_t step = (n + tail + line) / line * line, b_step = f.one ? 2 : step;
 
     for (unsigned isa = ENG_ISA_PORTABLE; isa <= ENG_ISA_AVX512; isa++) {
         struct eng_band band = {.in = {{(const uint8_t *)x, 2 * step, false},
-                                       {(const uint8_t *)b, 2 * b_step, one},
-                                       {(const uint8_t *)(b + 1), 2 * b_step, one}},
+                                       {(const uint8_t *)b, 2 * b_step, f.one},
+                                       {(const uint8_t *)(b + 1), 2 * b_step, f.one}},
                                 .out = (uint8_t *)y,
                                 .out_row = 2 * step,
                                 .n = n,
                                 .rows = rows,
-                                .tail = 2 * tail};
+                                .tail = 2 * tail,
+                                .stream = f.stream};
 
         eng_isa_limit((enum eng_isa)isa);
         memset(y, 0x55, sizeof(y));
+        if (f.in_place) {
+            memcpy(y, x, sizeof(y));
+            band.in[0].at = (const uint8_t *)y;
+        }
         eng_kernels_get()->pe_band(&band, k);
         for (size_t i = 0; i < rows * step; i++) {
-            size_t row = i / step, column = i % step, at = row * b_step + (one ? 0 : column);
+            size_t row = i / step, column = i % step, at = row * b_step + (f.one ? 0 : column);
             uint16_t expected = column < n          ? element(k, x[i], b[at], b[at + 1])
                                 : column < n + tail ? 0
+                                : f.in_place        ? x[i]
                                                     : 0x5555;
 
             if (y[i] != expected)
@@ -185,16 +198,19 @@ static void bands(void **state)
     (void)state;
     for (uint64_t round = 0; round < 1000; round++) {
         struct eng_pe_constants k = constants_of(op[round % 3], PR_PE_REDUCE_NONE, true);
-        bool one;
+        struct band_form f = {.in_place = round % 4 == 1, .stream = round % 4 > 1};
 
         test_rng_init(&rng, 5000 + round);
-        one = test_rng_bool(&rng);
+        f.one = test_rng_bool(&rng);
         k.sign2 = test_rng_bool(&rng) ? -1 : 1;
         k.scale = test_rng_bool(&rng) ? 1 : loaded(random_half(&rng, SMALL));
         k.relu = pick(&rng, 0, 3) == 0;
         fill(&rng, x, ELEMENTS);
         fill(&rng, b, ELEMENTS + 1);
-        check_band(&k, x, b, pick(&rng, 2, 100), pick(&rng, 1, 10), pick(&rng, 0, 40), one, round);
+        f.n = pick(&rng, 2, 100);
+        f.rows = pick(&rng, 1, 10);
+        f.tail = pick(&rng, 0, 40);
+        check_band(&k, x, b, f, round);
     }
 }
 

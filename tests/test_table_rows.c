@@ -32,7 +32,8 @@ static uint16_t expected_of(const struct eng_finish *finish, const struct eng_lo
 static void check_rows(const struct eng_finish *finish, const struct eng_load *load, const uint16_t *x,
                        size_t rows, size_t n, size_t tail, bool in_place, const char *name)
 {
-    static uint16_t y[ALL + 2 * ROW], kept[ALL + 2 * ROW];
+    static _Alignas(64) uint16_t y[ALL + 2 * ROW];
+    static uint16_t kept[ALL + 2 * ROW];
     size_t step = n + tail + 1;
 
     for (unsigned isa = ENG_ISA_PORTABLE; isa <= ENG_ISA_AVX512; isa++) {
@@ -41,7 +42,8 @@ static void check_rows(const struct eng_finish *finish, const struct eng_load *l
                                 .out_row = 2 * step,
                                 .n = n,
                                 .rows = rows,
-                                .tail = 2 * tail};
+                                .tail = 2 * tail,
+                                .stream = step % 32 == 0 || rows == 1};
 
         eng_isa_limit((enum eng_isa)isa);
         memcpy(kept, x, 2 * rows * step);
@@ -133,6 +135,26 @@ static void every_length(void **state)
     }
 }
 
+/* Rules alone; rows are at whole lines, where vectors may go around the caches. */
+static void copies(void **state)
+{
+    static uint16_t x[ALL + 2 * ROW];
+    struct test_rng rng;
+
+    (void)state;
+    for (size_t n = 2; n <= 200; n++) {
+        struct eng_load load = load_of(n % 3);
+        struct eng_finish finish;
+
+        test_rng_init(&rng, 6000 + n);
+        finish_of(&finish, NULL, n % 3);
+        finish.relu = pick(&rng, 0, 3) == 0;
+        for (size_t i = 0; i < ALL; i++)
+            x[i] = random_half(&rng, ANY);
+        check_rows(&finish, &load, x, pick(&rng, 1, 40), n, 31 - n % 32, n & 1, "a copy");
+    }
+}
+
 /* Knots of -0, below 0, infinite or NaN; clamps in the wrong order and inside the knots. */
 static void any_table(void **state)
 {
@@ -177,6 +199,7 @@ int main(void)
         cmocka_unit_test(every_value),
         cmocka_unit_test(every_length),
         cmocka_unit_test(any_table),
+        cmocka_unit_test(copies),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

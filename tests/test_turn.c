@@ -107,6 +107,16 @@ static void expect(const struct copy *c, uint8_t *bytes)
     }
 }
 
+/* Mostly numbers that no rule changes, and one element of any other kind among them. */
+static void fill(struct test_rng *rng, struct guarded *g)
+{
+    static const uint16_t one[] = {0x8000, 0x7c00, 0xfc00, 0x7c01, 0x7fff, 0xfc01, 0xffff, 0};
+    uint16_t half = one[pick(rng, 0, sizeof(one) / sizeof(one[0]) - 1)];
+
+    random_fp16(rng, g->bytes, g->size, (enum palette)pick(rng, 0, PALETTES - 1));
+    memcpy(g->bytes + 2 * pick(rng, 0, (uint32_t)(g->size / 2 - 1)), &half, 2);
+}
+
 /* Rows that begin anywhere, or where lines of the caches do. */
 static void open_copy(struct copy *c, struct test_rng *rng)
 {
@@ -123,7 +133,7 @@ static void open_copy(struct copy *c, struct test_rng *rng)
     guarded_open(&c->from, (t->rows - 1) * t->from_row + 2 * t->columns, test_rng_bool(rng));
     guarded_open(&c->to, offset + (t->columns - 1) * t->to_row + 2 * t->rows + t->tail,
                  !lines && test_rng_bool(rng));
-    random_fp16(rng, c->from.bytes, c->from.size, (enum palette)pick(rng, 0, PALETTES - 1));
+    fill(rng, &c->from);
     guarded_protect(&c->from);
     t->from = c->from.bytes;
     t->to = c->to.bytes + offset;

@@ -24,6 +24,7 @@ struct eng_grid {
     unsigned gathered;                          /* bit i: view i is not in rows */
     uint32_t n, rows;                           /* of a band, but for the last ones of their axes */
     uint64_t bands, per_piece;
+    bool stream;           /* the result is too large for any cache */
     enum eng_turn_way way; /* of a grid that turns */
 };
 
@@ -42,6 +43,14 @@ struct eng_grid_tiles {
  * has fewer elements than the destination, its strides are 0.
  */
 bool eng_grid_cut(struct eng_grid *grid, const struct eng_view *const views[], unsigned count);
+/*
+ * Several threads share the rows of every plane, as they do in convolutions: each then reads what it has
+ * written itself. Into how many parts; 1 where the pieces of the whole are better.
+ */
+unsigned eng_grid_parts(const struct eng_grid *grid, const struct eng_view *dst, unsigned workers);
+/* One of them, in one piece: of a grid that was cut from such views. */
+void eng_grid_part(struct eng_grid *part, const struct eng_grid *whole, const struct eng_view *const views[],
+                   size_t number, unsigned parts);
 size_t eng_grid_pieces(const struct eng_grid *grid);
 /* The first band of a piece; returns how many there are. */
 uint64_t eng_grid_first(const struct eng_grid *grid, size_t piece, struct eng_grid_place *place);

@@ -66,6 +66,7 @@ struct eng_band {
     size_t out_row; /* bytes */
     size_t n, rows;
     size_t tail; /* bytes of zeros after a row, an even number */
+    bool stream; /* the result is too large for any cache */
 };
 
 /*

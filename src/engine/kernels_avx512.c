@@ -340,16 +340,20 @@ INLINE vec vec_knot(const vec_knots *knots, vec index)
  */
 #define SPOT_ZERO 0x1.8p23f
 
-INLINE vec vec_spot(vec x, vec scale, vec place)
+INLINE vec vec_spot_base(float place)
 {
-    return _mm512_fmadd_round_ps(x, scale, vec_sub(vec_set(SPOT_ZERO), place),
-                                 _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+    return vec_set(SPOT_ZERO - place);
+}
+
+INLINE vec vec_spot(vec x, vec scale, vec base)
+{
+    return _mm512_fmadd_round_ps(x, scale, base, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
 }
 
 /* x * scale less its floor: exact, as scale is a power of two. */
-INLINE vec vec_spot_way(vec x, vec scale, vec place, vec spot)
+INLINE vec vec_spot_way(vec x, vec scale, vec base, vec spot)
 {
-    return _mm512_fmsub_ps(x, scale, vec_sub(spot, vec_sub(vec_set(SPOT_ZERO), place)));
+    return _mm512_fmsub_ps(x, scale, vec_sub(spot, base));
 }
 
 /* The remainder by 32 of any spot: the lowest five bits are all that vec_spot_knot takes. */

@@ -6,6 +6,21 @@ INLINE halves halves_set(uint16_t bits)
     return (halves){0} + bits;
 }
 
+/* Whether a band's whole vectors go around the caches. */
+INLINE bool streams(const struct eng_band *band)
+{
+    return STREAMS && band->stream && (uintptr_t)band->out % sizeof(halves) == 0 &&
+           (band->rows == 1 || band->out_row % sizeof(halves) == 0);
+}
+
+INLINE void store_whole(uint8_t *to, halves v, bool stream)
+{
+    if (stream)
+        halves_stream(to, v);
+    else
+        __builtin_memcpy(to, &v, sizeof(v));
+}
+
 /* A small even number of zero bytes, in stores that may overlap. */
 INLINE void zero_tail(uint8_t *to, size_t bytes)
 {

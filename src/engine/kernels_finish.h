@@ -132,6 +132,7 @@ struct finish_form {
     bool clean; /* fp16 values go into the table as they are, and none is a NaN */
     enum pr_activation_kind kind;
     bool odd, below_zero; /* of the table, where a loop takes spots */
+    bool stream;          /* whole vectors go around the caches; not a constant */
 };
 
 INLINE vec finish_fp16(vec v, struct finish_form form, const struct eng_finish *f)
@@ -183,20 +184,15 @@ INLINE void finish_band_of(const struct eng_band *given, const struct eng_load *
     }
 }
 
-/* A vector of fp16 values, some of which are outside the range of spots. */
-INLINE halves spots_outside(halves h, const struct eng_load *load, struct finish_form form,
-                            const struct eng_finish *f)
+/* HALVES fp16 values, some of which are outside the range of spots; in place or not. */
+INLINE void spots_outside(const uint8_t *x, uint8_t *y, const struct eng_load *load, struct finish_form form,
+                          const struct eng_finish *f)
 {
-    uint8_t all[2 * HALVES];
-    vec a, b;
+    vec a = finish_fp16(vec_from_fp16(x, load), form, f);
+    vec b = finish_fp16(vec_from_fp16(x + 2 * LANES, load), form, f);
 
-    __builtin_memcpy(all, &h, sizeof(h));
-    a = finish_fp16(vec_from_fp16(all, load), form, f);
-    b = finish_fp16(vec_from_fp16(all + 2 * LANES, load), form, f);
-    vec_to_fp16(all, a, f->store);
-    vec_to_fp16(all + 2 * LANES, b, f->store);
-    __builtin_memcpy(&h, all, sizeof(h));
-    return h;
+    vec_to_fp16(y, a, f->store);
+    vec_to_fp16(y + 2 * LANES, b, f->store);
 }
 
 INLINE unsigned spots_rules(struct finish_form form)
@@ -205,17 +201,21 @@ INLINE unsigned spots_rules(struct finish_form form)
 }
 
 /* The last n elements of a row, fewer than HALVES, and the zeros after it. */
-INLINE void spots_last(const uint8_t *x, uint8_t *y, size_t n, size_t tail, const struct eng_load *load,
-                       struct finish_form form, const struct eng_finish *f)
+INLINE void spots_last(const uint8_t *x, uint8_t *y, size_t n, size_t tail, const struct spots *s,
+                       const struct eng_load *load, struct finish_form form, const struct eng_finish *f)
 {
     const struct eng_table *t = f->table;
     halves h = halves_load_part(x, n);
+    uint8_t all[2 * HALVES];
 
-    if (__builtin_expect(halves_within(h, t->most, t->least), 1))
-        h = halves_of_numbers(table_spot(t, form.kind, form.odd, vec_of_lower(h)),
-                              table_spot(t, form.kind, form.odd, vec_of_upper(h)), spots_rules(form));
-    else
-        h = spots_outside(h, load, form, f);
+    if (__builtin_expect(halves_within(h, t->most, t->least), 1)) {
+        h = halves_of_numbers(table_spot(s, form.kind, form.odd, vec_of_lower(h)),
+                              table_spot(s, form.kind, form.odd, vec_of_upper(h)), spots_rules(form));
+    } else {
+        __builtin_memcpy(all, &h, sizeof(h));
+        spots_outside(all, all, load, form, f);
+        __builtin_memcpy(&h, all, sizeof(h));
+    }
     store_halves(y, h, n, tail);
 }
 
@@ -223,8 +223,8 @@ INLINE void spots_last(const uint8_t *x, uint8_t *y, size_t n, size_t tail, cons
  * A row whose fp16 values go into the table as they are. Where all values of a few vectors are in the range
  * of spots, nothing else has to be decided for each of them.
  */
-INLINE void spots_row(const uint8_t *x, uint8_t *y, size_t n, size_t tail, const struct eng_load *load,
-                      struct finish_form form, const struct eng_finish *f)
+INLINE void spots_row(const uint8_t *x, uint8_t *y, size_t n, size_t tail, const struct spots *s,
+                      const struct eng_load *load, struct finish_form form, const struct eng_finish *f)
 {
     const struct eng_load bits = {.scale = 1};
     const struct eng_table *t = f->table;
@@ -238,18 +238,21 @@ INLINE void spots_row(const uint8_t *x, uint8_t *y, size_t n, size_t tail, const
 
         __builtin_memcpy(&h, from, sizeof(h));
         if (__builtin_expect(halves_within(h, t->most, t->least), 1)) {
-            vec a = table_spot(t, form.kind, form.odd, vec_from_fp16(from, &bits));
-            vec b = table_spot(t, form.kind, form.odd, vec_from_fp16(from + 2 * LANES, &bits));
+            vec a = table_spot(s, form.kind, form.odd, vec_from_fp16(from, &bits));
+            vec b = table_spot(s, form.kind, form.odd, vec_from_fp16(from + 2 * LANES, &bits));
 
-            vec_to_fp16_number(to, a, rules);
-            vec_to_fp16_number(to + 2 * LANES, b, rules);
+            if (form.stream) {
+                halves_stream(to, halves_of_numbers(a, b, rules));
+            } else {
+                vec_to_fp16_number(to, a, rules);
+                vec_to_fp16_number(to + 2 * LANES, b, rules);
+            }
         } else {
-            h = spots_outside(h, load, form, f);
-            __builtin_memcpy(to, &h, sizeof(h));
+            spots_outside(from, to, load, form, f);
         }
     }
     if (i < n)
-        spots_last(x + 2 * i, y + 2 * i, n - i, tail, load, form, f);
+        spots_last(x + 2 * i, y + 2 * i, n - i, tail, s, load, form, f);
     else
         zero_tail(y + 2 * i, tail);
 }
@@ -261,11 +264,15 @@ INLINE void spots_band(const struct eng_band *given, const struct eng_load *give
     const struct eng_load load = *given_load;
     const struct eng_band band = *given;
     const struct eng_table table = *f.table; /* a copy, which no store changes */
+    const struct spots s = spots_of(&table, form.kind);
 
     f.table = &table;
+    form.stream = streams(given);
     for (size_t row = 0; row < band.rows; row++)
-        spots_row(band.in[0].at + row * band.in[0].row, band.out + row * band.out_row, band.n, band.tail,
+        spots_row(band.in[0].at + row * band.in[0].row, band.out + row * band.out_row, band.n, band.tail, &s,
                   &load, form, &f);
+    if (form.stream)
+        halves_stream_end();
 }
 
 /*
@@ -327,10 +334,14 @@ INLINE void copy_short(const uint8_t *x, uint8_t *y, size_t n, size_t tail, cons
 }
 
 /* A vector at least. */
-INLINE void copy_row(const uint8_t *x, uint8_t *y, size_t bytes, const struct copy_rules *rules)
+INLINE void copy_row(const uint8_t *x, uint8_t *y, size_t bytes, bool stream, const struct copy_rules *rules)
 {
-    for (size_t i = 0; i + sizeof(halves) <= bytes; i += sizeof(halves))
-        copy_vector(x + i, y + i, rules);
+    for (size_t i = 0; i + sizeof(halves) <= bytes; i += sizeof(halves)) {
+        halves v;
+
+        __builtin_memcpy(&v, x + i, sizeof(v));
+        store_whole(y + i, copy_element(v, rules), stream);
+    }
     if (bytes % sizeof(halves))
         copy_vector(x + bytes - sizeof(halves), y + bytes - sizeof(halves), rules);
 }
@@ -338,6 +349,7 @@ INLINE void copy_row(const uint8_t *x, uint8_t *y, size_t bytes, const struct co
 INLINE void copy_band_of(const struct eng_band *given, const struct copy_rules *rules)
 {
     const struct eng_band band = *given;
+    const bool stream = streams(given);
 
     for (size_t row = 0; row < band.rows; row++) {
         const uint8_t *x = band.in[0].at + row * band.in[0].row;
@@ -347,9 +359,11 @@ INLINE void copy_band_of(const struct eng_band *given, const struct copy_rules *
             copy_short(x, y, band.n, band.tail, rules);
             continue;
         }
-        copy_row(x, y, 2 * band.n, rules);
+        copy_row(x, y, 2 * band.n, stream, rules);
         zero_tail(y + 2 * band.n, band.tail);
     }
+    if (stream)
+        halves_stream_end();
 }
 
 INLINE void copy_band(const struct eng_band *band, const struct eng_load *load, const struct eng_finish *f)

@@ -80,16 +80,21 @@ INLINE bool halves_within(halves v, int16_t most, uint16_t least)
     return any == 0;
 }
 
-/* The spot of x among knots that are 1 / scale apart, the first one at place / scale. */
-INLINE vec vec_spot(vec x, vec scale, vec place)
+/* The spot of x among knots that are 1 / scale apart, the first one at place / scale, which has this base. */
+INLINE vec vec_spot_base(float place)
 {
-    return vec_sub(vec_floor(vec_mul(x, scale)), place);
+    return vec_set(place);
+}
+
+INLINE vec vec_spot(vec x, vec scale, vec base)
+{
+    return vec_sub(vec_floor(vec_mul(x, scale)), base);
 }
 
 /* x * scale less its floor: exact, as scale is a power of two. */
-INLINE vec vec_spot_way(vec x, vec scale, vec place, vec spot)
+INLINE vec vec_spot_way(vec x, vec scale, vec base, vec spot)
 {
-    return vec_sub(vec_mul(x, scale), vec_add(spot, place));
+    return vec_sub(vec_mul(x, scale), vec_add(spot, base));
 }
 
 /* The remainder by 32 of any spot. */

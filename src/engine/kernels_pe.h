@@ -12,6 +12,7 @@ struct pe_form {
     bool raw;    /* a value first comes from loads without rules: */
     bool rows;   /* no source has one value for a whole row ... */
     bool wide;   /* ... and what remains of a row may be few elements */
+    bool stream; /* the result goes around the caches */
 };
 
 /*
@@ -226,6 +227,16 @@ INLINE void pe_band_of(const struct eng_band *given, struct pe_form form,
     }
 }
 
+INLINE void pe_store_pair(uint8_t *y, vec a, vec b, struct pe_form form, const struct eng_pe_constants *k)
+{
+    if (form.stream) {
+        halves_stream(y, halves_of_numbers(a, b, k->store));
+        return;
+    }
+    vec_to_fp16_number(y, a, k->store);
+    vec_to_fp16_number(y + 2 * LANES, b, k->store);
+}
+
 /* A source with one element was loaded by its rules, so that it is finite. */
 INLINE size_t pe_pairs(uint8_t *y, const struct pe_sources *s, size_t n, struct pe_form form,
                        const struct eng_pe_constants *k, const struct eng_pe_constants *raw)
@@ -239,8 +250,7 @@ INLINE size_t pe_pairs(uint8_t *y, const struct pe_sources *s, size_t n, struct 
             a = pe_value(s, i, LANES, form, k);
             b = pe_value(s, i + LANES, LANES, form, k);
         }
-        vec_to_fp16_number(y + 2 * i, pe_finish(a, form, k), k->store);
-        vec_to_fp16_number(y + 2 * (i + LANES), pe_finish(b, form, k), k->store);
+        pe_store_pair(y + 2 * i, pe_finish(a, form, k), pe_finish(b, form, k), form, k);
     }
     return i;
 }
@@ -270,6 +280,8 @@ INLINE void pe_pairs_of(const struct eng_band *given, struct pe_form form,
         else
             zero_tail(y + 2 * i, band.tail);
     }
+    if (form.stream)
+        halves_stream_end();
 }
 
 /* Rows of less than a vector, with zeros after them that fill it up: stored whole. */
@@ -292,14 +304,97 @@ INLINE void pe_narrow_of(const struct eng_band *given, struct pe_form form,
     }
 }
 
-/* Sums of rows, the most frequent task. */
-INLINE void pe_sum_of(const struct eng_band *band, const struct eng_pe_constants *k)
+/* What the rows that pe_short_sums takes at once come to, by the rules of `k`. */
+INLINE void pe_short_values(const struct eng_band *band, size_t row, unsigned vectors, unsigned rows,
+                            vec v[4], struct pe_form form, const struct eng_pe_constants *k)
 {
+    const size_t last = band->n - (vectors - 1) * LANES;
+    struct pe_sources s = {.one = {false}};
+
+    UNROLL
+    for (unsigned i = 0; i < rows * vectors; i++) {
+        const unsigned at = i % vectors;
+
+        if (at == 0)
+            pe_row(&s, band, row + i / vectors, form, k);
+        v[i] = pe_value(&s, at * LANES, at + 1 < vectors ? LANES : last, form, k);
+    }
+}
+
+/* A row, by as few stores as there can be. */
+INLINE void pe_store_short(uint8_t *y, const vec *v, unsigned vectors, const struct eng_band *band,
+                           struct pe_form form, const struct eng_pe_constants *k)
+{
+    UNROLL
+    for (unsigned at = 0; at < vectors; at += 2) {
+        vec second = at + 1 < vectors ? pe_finish(v[at + 1], form, k) : vec_set(0);
+        halves h = halves_of_numbers(pe_finish(v[at], form, k), second, k->store);
+
+        if (at + 2 < vectors)
+            store_whole(y + 2 * at * LANES, h, false);
+        else
+            halves_store_part(y + 2 * at * LANES, h, band->n - at * LANES);
+    }
+    zero_tail(y + 2 * band->n, band->tail);
+}
+
+/*
+ * Sums of rows of so many vectors, the last of which may be short: some rows at once, so that one branch
+ * decides whether any of their elements needs a rule. Returns how many rows are done.
+ */
+INLINE size_t pe_short_sums(const struct eng_band *given, unsigned vectors, unsigned rows,
+                            const struct eng_pe_constants *constants)
+{
+    const struct pe_form form = {
+        .op = PR_PE_ADD, .two = true, .usual = true, .plain = true, .raw = true, .rows = true};
+    const struct eng_pe_constants k = pe_constants_of(constants, form), raw = pe_without_rules(&k);
+    const struct eng_band band = *given;
+    size_t row = 0;
+
+    for (; row + rows <= band.rows; row += rows) {
+        vec v[4] = {vec_set(0), vec_set(0), vec_set(0), vec_set(0)};
+
+        pe_short_values(&band, row, vectors, rows, v, form, &raw);
+        if (__builtin_expect(!(vec_both_finite(v[0], v[1]) && vec_both_finite(v[2], v[3])), 0))
+            pe_short_values(&band, row, vectors, rows, v, form, &k);
+        UNROLL
+        for (unsigned i = 0; i < rows; i++)
+            pe_store_short(band.out + (row + i) * band.out_row, v + i * vectors, vectors, &band, form, &k);
+    }
+    return row;
+}
+
+/* Rows of up to four vectors, parts of which are loaded and stored by masks: how many of the first are done. */
+INLINE size_t pe_short_rows(const struct eng_band *band, const struct eng_pe_constants *k)
+{
+    if (LANES != ENG_LANES)
+        return 0;
+    switch ((band->n + LANES - 1) / LANES) {
+    case 1: return pe_short_sums(band, 1, 4, k);
+    case 2: return pe_short_sums(band, 2, 2, k);
+    case 3: return pe_short_sums(band, 3, 1, k);
+    case 4: return pe_short_sums(band, 4, 1, k);
+    default: return 0;
+    }
+}
+
+/* Sums of rows, the most frequent task. */
+INLINE void pe_sum_of(const struct eng_band *given, const struct eng_pe_constants *k)
+{
+    struct eng_band rest = *given;
+    const struct eng_band *band = &rest;
+    const size_t done = pe_short_rows(given, k);
     const struct pe_form form = {
         .op = PR_PE_ADD, .two = true, .usual = true, .plain = true, .raw = true, .rows = true};
     const struct pe_form wide = {
         .op = PR_PE_ADD, .two = true, .usual = true, .plain = true, .raw = true, .rows = true, .wide = true};
 
+    rest.in[0].at += done * rest.in[0].row;
+    rest.in[1].at += done * rest.in[1].row;
+    rest.out += done * rest.out_row;
+    rest.rows -= done;
+    if (rest.rows == 0)
+        return;
     if (band->n < LANES && 2 * band->n + band->tail >= 2 * LANES)
         pe_narrow_of(band, form, k);
     else
@@ -343,6 +438,19 @@ INLINE void pe_band_usual(const struct eng_band *band, enum pr_pe_op op, bool tw
         pe_band_of(band, form, k);
 }
 
+/* Sums or products of two tensors, row by row. */
+INLINE void pe_rows_of(const struct eng_band *band, enum pr_pe_op op, const struct eng_pe_constants *k)
+{
+    struct pe_form form = {.op = op, .two = true, .usual = true, .plain = true, .raw = true, .rows = true};
+
+    if (streams(band)) {
+        form.stream = true;
+        pe_pairs_of(band, form, k);
+        return;
+    }
+    pe_pairs_of(band, form, k);
+}
+
 /* The bands of norms and softmax, and sums and products of tensors: false for others. */
 INLINE bool pe_band_common(const struct eng_band *band, const struct eng_pe_constants *k)
 {
@@ -351,9 +459,10 @@ INLINE bool pe_band_common(const struct eng_band *band, const struct eng_pe_cons
 
     if (!pe_is_scaled(k) || !k->two || band->n < 2 * LANES || band->in[0].one)
         return false;
+    if (k->op == PR_PE_ADD && plain && !ones && LANES == ENG_LANES && band->n <= 4 * LANES)
+        return false;
     if (k->op == PR_PE_ADD && plain && !ones) {
-        form.plain = form.rows = true;
-        pe_pairs_of(band, form, k);
+        pe_rows_of(band, PR_PE_ADD, k);
     } else if (k->op == PR_PE_ADD && ones) {
         form.scaled = form.ones = true;
         pe_pairs_of(band, form, k);
@@ -362,9 +471,7 @@ INLINE bool pe_band_common(const struct eng_band *band, const struct eng_pe_cons
         form.plain = form.ones = true;
         pe_pairs_of(band, form, k);
     } else if (k->op == PR_PE_MUL && plain) {
-        form.op = PR_PE_MUL;
-        form.plain = form.rows = true;
-        pe_pairs_of(band, form, k);
+        pe_rows_of(band, PR_PE_MUL, k);
     } else if (k->op == PR_PE_AFFINE && plain && ones && band->in[2].one) {
         form.op = PR_PE_AFFINE;
         form.plain = form.ones = true;

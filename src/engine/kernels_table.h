@@ -23,21 +23,31 @@ INLINE vec table_inside(const struct eng_table *t, vec x)
     return vec_add(vec_inner_knot(&knots, knot), vec_mul(vec_sub(at, whole), vec_inner_knot(&steps, knot)));
 }
 
+/* What all spots of a table need. */
+struct spots {
+    vec_knots knots, steps;
+    vec scale, base;
+};
+
+INLINE struct spots spots_of(const struct eng_table *t, enum pr_activation_kind kind)
+{
+    return (struct spots){vec_knots_of(t->knot), vec_knots_of(t->step), vec_set(t->scale),
+                          vec_spot_base(kind == PR_ACTIVATION_EXP2 ? 0 : t->place)};
+}
+
 /*
  * A value in the table's range of spots. The knot and the part of the way to the next one are exact, so that
  * it does not matter how they are found. `kind` and `odd` are constants where this is inlined.
  */
-INLINE vec table_spot(const struct eng_table *t, enum pr_activation_kind kind, bool odd, vec given)
+INLINE vec table_spot(const struct spots *s, enum pr_activation_kind kind, bool odd, vec given)
 {
-    const vec_knots knots = vec_knots_of(t->knot), steps = vec_knots_of(t->step);
     bool exp2 = kind == PR_ACTIVATION_EXP2;
-    vec x = odd ? vec_and(given, 0x7fffffff) : given, scale = vec_set(t->scale);
-    vec place = vec_set(exp2 ? 0 : t->place), spot = vec_spot(x, scale, place);
-    vec way = vec_spot_way(x, scale, place, spot), y;
+    vec x = odd ? vec_and(given, 0x7fffffff) : given, spot = vec_spot(x, s->scale, s->base);
+    vec way = vec_spot_way(x, s->scale, s->base, spot), y;
 
     if (exp2)
         spot = vec_spot_wrap(spot);
-    y = vec_add(vec_spot_knot(&knots, spot), vec_mul(way, vec_spot_knot(&steps, spot)));
+    y = vec_add(vec_spot_knot(&s->knots, spot), vec_mul(way, vec_spot_knot(&s->steps, spot)));
     if (exp2)
         y = vec_times_power(y, x);
     return odd ? vec_sign_of(y, given) : y;

@@ -26,14 +26,6 @@ typedef uint64_t fours __attribute__((vector_size(2 * HALVES)));
 #define LOW_FOURS(a, b)   (halves) ZIP((fours)(a), (fours)(b), ZIP_FOURS, 2, 0)
 #define HIGH_FOURS(a, b)  (halves) ZIP((fours)(a), (fours)(b), ZIP_FOURS, 2, 1)
 
-INLINE void turn_store(uint8_t *to, halves v, bool stream)
-{
-    if (stream)
-        halves_stream(to, v);
-    else
-        __builtin_memcpy(to, &v, sizeof(v));
-}
-
 INLINE void turn_vectors(const halves r[8], uint8_t *to, size_t to_row, bool stream)
 {
     halves e[8], p[8];
@@ -52,9 +44,28 @@ INLINE void turn_vectors(const halves r[8], uint8_t *to, size_t to_row, bool str
     }
     UNROLL
     for (unsigned i = 0; i < 4; i++) {
-        turn_store(to + 2 * i * to_row, LOW_FOURS(p[i], p[i + 4]), stream);
-        turn_store(to + (2 * i + 1) * to_row, HIGH_FOURS(p[i], p[i + 4]), stream);
+        store_whole(to + 2 * i * to_row, LOW_FOURS(p[i], p[i + 4]), stream);
+        store_whole(to + (2 * i + 1) * to_row, HIGH_FOURS(p[i], p[i + 4]), stream);
     }
+}
+
+/* Whether a set's instructions find out that no element needs a rule in less time than the rules take. */
+#define FEW_CHECKS (LANES == ENG_LANES)
+
+/*
+ * Whether the usual rules change none of the elements: no NaN of either sign and no -0. The bits less 0x8001
+ * are largest for -0 and for positive NaNs.
+ */
+INLINE bool turn_keeps(const halves r[8])
+{
+    halves negative = r[0], others = r[0] - 0x8001;
+
+    UNROLL
+    for (unsigned i = 1; i < 8; i++) {
+        negative = halves_max(negative, r[i]);
+        others = halves_max(others, r[i] - 0x8001);
+    }
+    return halves_within(negative, 0x7fff, 0xfc00) && halves_within(others, 0x7fff, 0xfbff);
 }
 
 /* HALVES rows of eight columns. Row i + 8 k is in the k-th 16 bytes of vector i. */
@@ -65,7 +76,12 @@ INLINE void turn_block(const uint8_t *from, size_t from_row, uint8_t *to, size_t
 
     UNROLL
     for (unsigned i = 0; i < 8; i++)
-        r[i] = copy_element(halves_of_eights(from + i * from_row, 8 * from_row), rules);
+        r[i] = halves_of_eights(from + i * from_row, 8 * from_row);
+    if (!rules->usual || !FEW_CHECKS || !__builtin_expect(turn_keeps(r), 1)) {
+        UNROLL
+        for (unsigned i = 0; i < 8; i++)
+            r[i] = copy_element(r[i], rules);
+    }
     turn_vectors(r, to, to_row, false);
 }
 

@@ -149,10 +149,6 @@ static void bypasses(void **state)
                (uint32_t[]){pick(&rng, 1, round % 20 ? 70 : 3000), pick(&rng, 1, 4), pick(&rng, 1, 2),
                             pick(&rng, 1, 9), pick(&rng, 1, 3)},
                sizeof(l.task.dst.extent));
-        if (round % 30 == 7) /* several threads share rows */
-            memcpy(l.task.dst.extent,
-                   (uint32_t[]){pick(&rng, 14, 60), pick(&rng, 14, 30), 1, pick(&rng, 60, 90), 1},
-                   sizeof(l.task.dst.extent));
         memcpy(l.task.src[0].extent, l.task.dst.extent, sizeof(l.task.dst.extent));
         random_layout(&rng, &l.task.src[0], pick(&rng, 0, 4) ? 0 : pick(&rng, 0, 31));
         random_layout(&rng, &l.task.dst, 0);

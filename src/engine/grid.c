@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plain tensors cut into bands. Every element is in exactly one band, so that the cut changes no bit: it
- * depends on extents and strides, and on the number of threads where they share the rows of planes. The axis
- * of the destination's smallest stride is that of the rows' elements: where it is packed, rows are stored as
- * they lie; else a row is one element.
+ * Plain tensors cut into bands. Every element is in exactly one band, and the cut depends on extents and
+ * strides alone, never on the number of threads. The axis of the destination's smallest stride is that of the
+ * rows' elements: where it is packed, rows are stored as they lie; else a row is one element.
  */
 #include "engine/grid.h"
 
@@ -14,14 +13,11 @@ enum {
     PIECE = 1 << 15, /* elements that are worth handing to another thread */
     MANY_ROWS = 16,  /* rows that are worth a call */
     TILE_ROWS = 32,
-    TURN_ROWS = 1024,    /* most elements of a result's row that are copied at a time */
-    TURN_COLUMNS = 32,   /* fewest rows of the result */
-    NEAR = 3 << 17,      /* elements that are near, source and result together with 1.5 MiB */
-    STREAM = 1 << 22,    /* elements of a result that no later task finds in a cache */
-    SHARED_ROWS = 14,    /* rows of a plane that threads share ... */
-    SHARED = 12 << 10,   /* ... in tensors of so many elements */
-    PARTS_OF_WORKER = 4, /* most parts for each thread */
-    CROWDED = 2048,      /* bytes between rows that meet in few places of the nearest cache */
+    TURN_ROWS = 1024,  /* most elements of a result's row that are copied at a time */
+    TURN_COLUMNS = 32, /* fewest rows of the result */
+    NEAR = 3 << 17,    /* elements that are near, source and result together with 1.5 MiB */
+    STREAM = 1 << 22,  /* elements of a result that no later task finds in a cache */
+    CROWDED = 2048,    /* bytes between rows that meet in few places of the nearest cache */
 };
 
 /* Axes of more than one element in rising order of the destination's strides; with tails, rows come first. */
@@ -185,37 +181,6 @@ bool eng_grid_cut(struct eng_grid *grid, const struct eng_view *const views[], u
     grid->stream = elements_of(grid) >= STREAM;
     set_bands(grid);
     return true;
-}
-
-unsigned eng_grid_parts(const struct eng_grid *grid, const struct eng_view *dst, unsigned workers)
-{
-    const uint64_t elements = elements_of(grid), rows = dst->extent[PR_AXIS_H];
-    uint64_t each = elements / workers / PIECE;
-
-    if (workers == 1 || rows < SHARED_ROWS || rows < workers || elements < SHARED ||
-        elements == rows * dst->extent[PR_AXIS_W])
-        return 1;
-    each = each < 1 ? 1 : each > PARTS_OF_WORKER ? PARTS_OF_WORKER : each;
-    return workers * (unsigned)(rows / workers < each ? 1 : each);
-}
-
-void eng_grid_part(struct eng_grid *part, const struct eng_grid *whole, const struct eng_view *const views[],
-                   size_t number, unsigned parts)
-{
-    const struct eng_view *of[ENG_GRID_VIEWS];
-    struct eng_view rows[ENG_GRID_VIEWS];
-    const uint64_t height = views[0]->extent[PR_AXIS_H];
-    const uint32_t first = (uint32_t)(height * number / parts);
-
-    for (unsigned view = 0; view < whole->views; view++) {
-        rows[view] = *views[view];
-        rows[view].host += (size_t)first * rows[view].stride[PR_AXIS_H];
-        rows[view].extent[PR_AXIS_H] = (uint32_t)(height * (number + 1) / parts) - first;
-        of[view] = &rows[view];
-    }
-    eng_grid_cut(part, of, whole->views);
-    part->stream = whole->stream;
-    part->per_piece = part->bands;
 }
 
 size_t eng_grid_pieces(const struct eng_grid *grid)

@@ -43,14 +43,6 @@ struct eng_grid_tiles {
  * has fewer elements than the destination, its strides are 0.
  */
 bool eng_grid_cut(struct eng_grid *grid, const struct eng_view *const views[], unsigned count);
-/*
- * Several threads share the rows of every plane, as they do in convolutions: each then reads what it has
- * written itself. Into how many parts; 1 where the pieces of the whole are better.
- */
-unsigned eng_grid_parts(const struct eng_grid *grid, const struct eng_view *dst, unsigned workers);
-/* One of them, in one piece: of a grid that was cut from such views. */
-void eng_grid_part(struct eng_grid *part, const struct eng_grid *whole, const struct eng_view *const views[],
-                   size_t number, unsigned parts);
 size_t eng_grid_pieces(const struct eng_grid *grid);
 /* The first band of a piece; returns how many there are. */
 uint64_t eng_grid_first(const struct eng_grid *grid, size_t piece, struct eng_grid_place *place);

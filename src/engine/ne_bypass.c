@@ -41,42 +41,24 @@ struct bypass {
     const struct eng_finish *finish;
     struct eng_load load;
     struct eng_grid grid;
-    const struct eng_view *const *views; /* of a grid that is cut into parts */
-    unsigned parts;
     /* Other formats: */
     struct eng_view src, dst; /* with their axes joined */
     struct eng_lines lines;
 };
 
-static void bands_of(const struct bypass *b, const struct eng_grid *grid, size_t piece)
-{
-    struct eng_grid_tiles tiles;
-    struct eng_grid_place place;
-    struct eng_band band;
-    uint64_t count = eng_grid_first(grid, piece, &place);
-
-    for (; count; count--, eng_grid_next(grid, &place)) {
-        eng_grid_band(grid, &place, &band, &tiles);
-        b->kernels->finish_band(&band, &b->load, b->finish);
-    }
-}
-
 static void bypass_bands(void *context, size_t piece, unsigned worker)
 {
     const struct bypass *b = context;
+    struct eng_grid_tiles tiles;
+    struct eng_grid_place place;
+    struct eng_band band;
+    uint64_t count = eng_grid_first(&b->grid, piece, &place);
 
     (void)worker;
-    bands_of(b, &b->grid, piece);
-}
-
-static void bypass_part(void *context, size_t piece, unsigned worker)
-{
-    const struct bypass *b = context;
-    struct eng_grid part;
-
-    (void)worker;
-    eng_grid_part(&part, &b->grid, b->views, piece, b->parts);
-    bands_of(b, &part, 0);
+    for (; count; count--, eng_grid_next(&b->grid, &place)) {
+        eng_grid_band(&b->grid, &place, &band, &tiles);
+        b->kernels->finish_band(&band, &b->load, b->finish);
+    }
 }
 
 static void bypass_turned(void *context, size_t piece, unsigned worker)
@@ -115,7 +97,6 @@ static void bypass_lines(void *context, size_t piece, unsigned worker)
 void eng_ne_bypass(const struct eng_ne *ne, enum eng_path path)
 {
     const struct eng_view *src = &ne->operands.src[0], *dst = &ne->operands.dst;
-    const struct eng_view *const views[] = {dst, src};
     struct bypass b;
 
     if (path == ENG_PATH_REFERENCE || eng_view_overlaps_itself(dst)) {
@@ -125,16 +106,11 @@ void eng_ne_bypass(const struct eng_ne *ne, enum eng_path path)
     b.kernels = eng_kernels_get();
     b.finish = &ne->finish;
     b.load = (struct eng_load){.rules = eng_view_rules(src, ne->rules->load), .relu = src->relu, .scale = 1};
-    if (eng_grid_cut(&b.grid, views, 2)) {
+    if (eng_grid_cut(&b.grid, (const struct eng_view *const[]){dst, src}, 2)) {
         bool copies = !b.finish->table && eng_finish_is_identity(&b.load, b.finish);
         bool turns = copies && eng_grid_turn(&b.grid);
 
-        b.views = views;
-        b.parts = turns ? 1 : eng_grid_parts(&b.grid, dst, eng_pool_workers(ne->pool));
-        if (b.parts > 1)
-            eng_pool_run(ne->pool, b.parts, bypass_part, &b);
-        else
-            eng_pool_run(ne->pool, eng_grid_pieces(&b.grid), turns ? bypass_turned : bypass_bands, &b);
+        eng_pool_run(ne->pool, eng_grid_pieces(&b.grid), turns ? bypass_turned : bypass_bands, &b);
         return;
     }
     b.src = *src;

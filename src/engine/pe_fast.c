@@ -49,8 +49,6 @@ struct elementwise {
     const struct eng_kernels *kernels;
     const struct eng_pe_constants *k;
     struct eng_grid grid;
-    const struct eng_view *const *views; /* of a grid that is cut into parts */
-    unsigned parts;
     /* Other formats: */
     struct eng_operands operands; /* with their axes joined */
     struct eng_view rows;         /* AFFINE: source 2 with its own H; in `operands` its H has stride 0 */
@@ -98,35 +96,19 @@ static void elementwise_lines(void *context, size_t piece, unsigned worker)
     }
 }
 
-static void bands_of(const struct elementwise *e, const struct eng_grid *grid, size_t piece)
-{
-    struct eng_grid_tiles tiles;
-    struct eng_grid_place place;
-    struct eng_band band;
-    uint64_t count = eng_grid_first(grid, piece, &place);
-
-    for (; count; count--, eng_grid_next(grid, &place)) {
-        eng_grid_band(grid, &place, &band, &tiles);
-        e->kernels->pe_band(&band, e->k);
-    }
-}
-
 static void elementwise_bands(void *context, size_t piece, unsigned worker)
 {
     const struct elementwise *e = context;
+    struct eng_grid_tiles tiles;
+    struct eng_grid_place place;
+    struct eng_band band;
+    uint64_t count = eng_grid_first(&e->grid, piece, &place);
 
     (void)worker;
-    bands_of(e, &e->grid, piece);
-}
-
-static void elementwise_part(void *context, size_t piece, unsigned worker)
-{
-    const struct elementwise *e = context;
-    struct eng_grid part;
-
-    (void)worker;
-    eng_grid_part(&part, &e->grid, e->views, piece, e->parts);
-    bands_of(e, &part, 0);
+    for (; count; count--, eng_grid_next(&e->grid, &place)) {
+        eng_grid_band(&e->grid, &place, &band, &tiles);
+        e->kernels->pe_band(&band, e->k);
+    }
 }
 
 /* AFFINE: source 2 has an element per channel and group, in each of its two rows. */
@@ -148,20 +130,13 @@ static bool cut_affine(struct eng_grid *grid, const struct eng_operands *operand
                         (const struct eng_view *const[]){&operands->dst, &operands->src[0], &row0, &row1}, 4);
 }
 
-static bool run_bands(struct eng_pool *pool, struct elementwise *e, const struct eng_operands *operands)
+static bool cut(struct eng_grid *grid, const struct eng_pe_constants *k, const struct eng_operands *operands)
 {
-    const struct eng_view *const views[] = {&operands->dst, &operands->src[0], &operands->src[1]};
-    bool affine = e->k->two && e->k->op == PR_PE_AFFINE;
-
-    if (affine ? !cut_affine(&e->grid, operands) : !eng_grid_cut(&e->grid, views, e->k->two ? 3 : 2))
-        return false;
-    e->views = views;
-    e->parts = affine ? 1 : eng_grid_parts(&e->grid, &operands->dst, eng_pool_workers(pool));
-    if (e->parts > 1)
-        eng_pool_run(pool, e->parts, elementwise_part, e);
-    else
-        eng_pool_run(pool, eng_grid_pieces(&e->grid), elementwise_bands, e);
-    return true;
+    if (k->two && k->op == PR_PE_AFFINE)
+        return cut_affine(grid, operands);
+    return eng_grid_cut(
+        grid, (const struct eng_view *const[]){&operands->dst, &operands->src[0], &operands->src[1]},
+        k->two ? 3 : 2);
 }
 
 static void run_elementwise(struct eng_pool *pool, const struct eng_pe_constants *k,
@@ -172,8 +147,10 @@ static void run_elementwise(struct eng_pool *pool, const struct eng_pe_constants
 
     e.kernels = eng_kernels_get();
     e.k = k;
-    if (run_bands(pool, &e, operands))
+    if (cut(&e.grid, k, operands)) {
+        eng_pool_run(pool, eng_grid_pieces(&e.grid), elementwise_bands, &e);
         return;
+    }
     e.operands = *operands;
     if (k->op == PR_PE_AFFINE) {
         memcpy(second->extent, operands->dst.extent, sizeof(second->extent));

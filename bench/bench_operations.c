@@ -149,7 +149,7 @@ static void find_limit(struct row *row, const struct bench_limits *limits)
         row->limit = fmax(row->limit, 2.0 * (double)weights / limits->read);
     if (limits->macs > 0)
         row->limit = fmax(row->limit, (double)bench_operation_work(o) / limits->macs);
-    if (limits->conversions > 0)
+    if (limits->conversions > 0 && bench_operation_computes(o))
         row->limit = fmax(row->limit, (double)elements / limits->conversions);
 }
 

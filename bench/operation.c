@@ -129,6 +129,11 @@ unsigned bench_operation_inputs(const struct bench_operation *o)
     return o->kind == BENCH_ADD ? 2 : 1;
 }
 
+bool bench_operation_computes(const struct bench_operation *o)
+{
+    return o->kind != BENCH_MAX_POOL && o->kind != BENCH_CHANNELS_LAST && o->kind != BENCH_SWAP_LAST;
+}
+
 uint64_t bench_operation_weights(const struct bench_operation *o)
 {
     if (o->kind == BENCH_LINEAR)

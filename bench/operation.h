@@ -40,6 +40,8 @@ void bench_operation_out(const struct bench_operation *o, uint32_t out[4]);
 uint64_t bench_elements(const uint32_t dim[4]);
 /* Of the input, or of each of two. */
 unsigned bench_operation_inputs(const struct bench_operation *o);
+/* False: elements are chosen and moved, which needs no conversion. */
+bool bench_operation_computes(const struct bench_operation *o);
 uint64_t bench_operation_weights(const struct bench_operation *o);
 /* Multiply-accumulates. */
 uint64_t bench_operation_work(const struct bench_operation *o);

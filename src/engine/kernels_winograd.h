@@ -44,20 +44,26 @@ TARGET static void magnitude_sums(const uint8_t *from, size_t stride, size_t row
     }
 }
 
-/* Three weights of a line become four: g0, (g0 + g1 + g2) / 2, (g0 - g1 + g2) / 2, g2. */
+/*
+ * Three weights of a line become four: g0, g0 + g1 + g2, g0 - g1 + g2, g2. The second and the third are to be
+ * halved: the sums of their products are, which is exact too and gives the same bits.
+ */
 INLINE void winograd_kernel_line(vec out[4], vec g0, vec g1, vec g2)
 {
-    vec ends = vec_add(g0, g2), half = vec_set(0.5f);
+    vec ends = vec_add(g0, g2);
 
     out[0] = g0;
-    out[1] = vec_mul(vec_add(ends, g1), half);
-    out[2] = vec_mul(vec_sub(ends, g1), half);
+    out[1] = vec_add(ends, g1);
+    out[2] = vec_sub(ends, g1);
     out[3] = g2;
 }
 
-/* The weights of an input channel for LANES output channels; its rows are in one run or in several. */
+/*
+ * The weights of an input channel for LANES output channels; its rows are in one run or in several. Unless
+ * tile is NULL, sums go on with the channel's products with the 16 elements there.
+ */
 INLINE void winograd_kernel(const uint8_t *const *run, size_t at, size_t stride, unsigned lanes, float *to,
-                            size_t plane)
+                            size_t plane, const float *tile, vec sum[16])
 {
     const struct eng_load load = {.rules = ENG_RULE_NO_DENORMALS};
     vec g[9], down[3][4], out[4];
@@ -72,9 +78,30 @@ INLINE void winograd_kernel(const uint8_t *const *run, size_t at, size_t stride,
     for (unsigned y = 0; y < 4; y++) {
         winograd_kernel_line(out, down[0][y], down[1][y], down[2][y]);
         UNROLL
-        for (unsigned x = 0; x < 4; x++)
-            vec_store(to + (4 * y + x) * plane, out[x]);
+        for (unsigned k = 4 * y; k < 4 * y + 4; k++) {
+            vec_store(to + k * plane, out[k % 4]);
+            if (tile)
+                sum[k] = vec_fma(sum[k], vec_set(tile[k]), out[k % 4]);
+        }
     }
+}
+
+/* The weights of a group, and the products with the single tile. */
+INLINE void winograd_kernels_and_tile(const struct eng_winograd_weights *w, const uint8_t *const *run,
+                                      unsigned lanes)
+{
+    size_t at = 0;
+    vec sum[16];
+
+    UNROLL
+    for (unsigned k = 0; k < 16; k++)
+        sum[k] = vec_load(w->sums + k * ENG_WINOGRAD_GROUP);
+    for (uint32_t c = 0; c < w->channels; c++, at += 9 * w->stride)
+        winograd_kernel(run, at, w->stride, lanes, w->to + c * ENG_WINOGRAD_GROUP, w->plane,
+                        w->tile + c * 16, sum);
+    UNROLL
+    for (unsigned k = 0; k < 16; k++)
+        vec_store(w->sums + k * ENG_WINOGRAD_GROUP, sum[k]);
 }
 
 INLINE void winograd_kernels(const struct eng_winograd_weights *w, unsigned lanes)
@@ -84,11 +111,15 @@ INLINE void winograd_kernels(const struct eng_winograd_weights *w, unsigned lane
 
     for (unsigned k = 0; k * lanes < ENG_WINOGRAD_GROUP; k++)
         run[k] = w->run[k * lanes / w->lanes] + 2 * (k * lanes % w->lanes);
+    if (LANES == ENG_WINOGRAD_GROUP && w->tile) {
+        winograd_kernels_and_tile(w, run, lanes);
+        return;
+    }
     for (uint32_t c = 0; c < w->channels; c++, at += 9 * w->stride) {
         UNROLL
         for (unsigned i = 0; i < ENG_WINOGRAD_GROUP; i += LANES)
             winograd_kernel(run + i / lanes, at, w->stride, lanes, w->to + c * ENG_WINOGRAD_GROUP + i,
-                            w->plane);
+                            w->plane, NULL, NULL);
     }
 }
 
@@ -488,11 +519,13 @@ TARGET static void winograd_products(const struct eng_winograd_products *given)
     }
 }
 
-/* Four sums become two outputs: m0 + m1 + m2, m1 - m2 - m3. */
+/* Four sums become two outputs: m0 + (m1 + m2) / 2, (m1 - m2) / 2 - m3. */
 INLINE void winograd_output_line(vec out[2], vec m0, vec m1, vec m2, vec m3)
 {
-    out[0] = vec_add(vec_add(m1, m2), m0);
-    out[1] = vec_sub(vec_sub(m1, m2), m3);
+    const vec half = vec_set(0.5f);
+
+    out[0] = vec_add_exact(m0, vec_add(m1, m2), half);
+    out[1] = vec_sub(vec_mul(vec_sub(m1, m2), half), m3);
 }
 
 /* A vector of tiles: the columns of two output rows. */

@@ -41,7 +41,8 @@ struct plan {
     size_t u_floats, v_floats, m_floats, row_floats, worker_floats;
     bool whole; /* the weights are transformed before the blocks */
     bool apart; /* workers have blocks of their own */
-    float *u, *v, *workers;
+    bool odd;   /* the last tile of the only block would take a vector of its own: it is computed apart */
+    float *u, *v, *tile, *workers;
 };
 
 /* A block of tiles. */
@@ -112,18 +113,21 @@ static void plan_memory(struct plan *p)
     p->whole = p->blocks[0] * p->blocks[1] > 1 && p->groups * p->u_floats <= WEIGHT_FLOATS;
     p->worker_floats =
         p->m_floats + p->row_floats + (p->whole ? 0 : p->u_floats) + (p->apart ? p->v_floats : 0);
+    p->odd = p->blocks[0] * p->blocks[1] == 1 && p->kernels->lanes == GROUP && tiles % GROUP == 1;
 }
 
 static int reserve(struct plan *p)
 {
     size_t u = p->whole ? p->groups * p->u_floats : 0, v = p->apart ? 0 : p->v_floats;
-    size_t floats = u + v + p->worker_floats * eng_pool_workers(p->ne->pool);
+    size_t tile = p->odd ? (size_t)p->cin * ELEMENTS : 0;
+    size_t floats = u + v + tile + p->worker_floats * eng_pool_workers(p->ne->pool);
 
     p->u = eng_scratch_reserve(p->ne->scratch, floats * sizeof(float));
     if (!p->u)
         return -ENOMEM;
     p->v = p->u + u;
-    p->workers = p->v + v;
+    p->tile = p->v + v;
+    p->workers = p->tile + tile;
     return 0;
 }
 
@@ -180,11 +184,16 @@ static void gather_weights(const struct plan *p, uint32_t first, uint32_t channe
     }
 }
 
-static void transform_weights(const struct plan *p, uint32_t group, float *u)
+/* `sums` are those of the odd tile, if there is one. */
+static void transform_weights(const struct plan *p, uint32_t group, float *u, float *sums)
 {
-    struct eng_winograd_weights weights = {.channels = p->cin, .to = u, .plane = p->u_plane};
+    struct eng_winograd_weights weights = {.channels = p->cin, .to = u, .plane = p->u_plane, .sums = sums};
     uint16_t gathered[GATHERED * TAPS * GROUP];
 
+    if (p->odd) {
+        weights.tile = p->tile;
+        memset(sums, 0, ELEMENTS * GROUP * sizeof(*sums));
+    }
     if (find_runs(p, group * GROUP, &weights)) {
         p->kernels->winograd_weights(&weights);
         return;
@@ -195,6 +204,7 @@ static void transform_weights(const struct plan *p, uint32_t group, float *u)
     for (uint32_t c = 0; c < p->cin; c += GATHERED) {
         weights.channels = eng_least(GATHERED, p->cin - c);
         weights.to = u + (size_t)c * GROUP;
+        weights.tile = p->odd ? p->tile + (size_t)c * ELEMENTS : NULL;
         gather_weights(p, group * GROUP, c, weights.channels, gathered);
         p->kernels->winograd_weights(&weights);
     }
@@ -205,7 +215,7 @@ static void weights_piece(void *context, size_t piece, unsigned worker)
     const struct plan *p = context;
 
     (void)worker;
-    transform_weights(p, (uint32_t)piece, p->u + piece * p->u_floats);
+    transform_weights(p, (uint32_t)piece, p->u + piece * p->u_floats, NULL);
 }
 
 /* Rows or columns of zeros before those of the input that `count` from `at` on have, and the latter. */
@@ -314,8 +324,17 @@ static void store_channel(const struct plan *p, const struct block *b, struct en
         eng_view_line_put(dst, &line, out->fp16 + i * out->stride);
 }
 
+/* The odd tile's sums, where those of the others are. */
+static void put_tile(const struct plan *p, const struct block *b, const float *sums, float *m)
+{
+    m += b->rows * b->columns - 1;
+    for (size_t k = 0; k < ELEMENTS; k++)
+        for (size_t c = 0; c < GROUP; c++)
+            m[k * p->m_plane + c * p->m_stride] = sums[k * GROUP + c];
+}
+
 static void compute_group(const struct plan *p, const struct block *b, uint32_t group, const float *u,
-                          float *m, uint8_t *gathered)
+                          const float *sums, float *m, uint8_t *gathered)
 {
     uint32_t first = group * GROUP, count = eng_least(GROUP, p->cout - first);
     struct eng_finish finish = p->ne->finish;
@@ -328,7 +347,7 @@ static void compute_group(const struct plan *p, const struct block *b, uint32_t 
         .m_plane = p->m_plane,
         .v_stride = p->v_stride,
         .m_stride = p->m_stride,
-        .tiles = b->rows * b->columns,
+        .tiles = b->rows * b->columns - (p->odd ? 1 : 0),
         .channels = p->cin,
         .outputs = count,
     };
@@ -341,6 +360,8 @@ static void compute_group(const struct plan *p, const struct block *b, uint32_t 
     float bias[GROUP];
 
     p->kernels->winograd_products(&call);
+    if (p->odd)
+        put_tile(p, b, sums, m);
     load_bias(p, first, count, bias);
     for (uint32_t c = 0; c < count; c++) {
         finish.bias = bias[c];
@@ -381,10 +402,11 @@ static void compute_groups(const struct plan *p, const struct block *b, uint32_t
 {
     for (uint32_t group = first; group < end; group++) {
         float *u = p->whole ? p->u + group * p->u_floats : worker_weights(p, worker);
+        float sums[ELEMENTS * GROUP];
 
         if (!p->whole)
-            transform_weights(p, group, u);
-        compute_group(p, b, group, u, worker_memory(p, worker), worker_rows(p, worker));
+            transform_weights(p, group, u, sums);
+        compute_group(p, b, group, u, sums, worker_memory(p, worker), worker_rows(p, worker));
     }
 }
 
@@ -403,13 +425,24 @@ struct shared {
     struct block block;
 };
 
+/* The odd tile of some channels, whose elements follow each other there. */
+static void gather_tile(const struct plan *p, const struct block *b, uint32_t first, uint32_t end)
+{
+    const float *v = b->v + b->rows * b->columns - 1;
+
+    for (size_t c = first; c < end; c++)
+        for (size_t k = 0; k < ELEMENTS; k++)
+            p->tile[c * ELEMENTS + k] = v[k * p->v_plane + c * p->v_stride];
+}
+
 static void channels_piece(void *context, size_t piece, unsigned worker)
 {
     const struct shared *s = context;
-    uint32_t first = (uint32_t)piece * PIECE_CHANNELS;
+    uint32_t first = (uint32_t)piece * PIECE_CHANNELS, end = eng_least(first + PIECE_CHANNELS, s->plan->cin);
 
-    transform_input(s->plan, &s->block, first, eng_least(first + PIECE_CHANNELS, s->plan->cin),
-                    worker_rows(s->plan, worker));
+    transform_input(s->plan, &s->block, first, end, worker_rows(s->plan, worker));
+    if (s->plan->odd)
+        gather_tile(s->plan, &s->block, first, end);
 }
 
 static void group_piece(void *context, size_t piece, unsigned worker)

@@ -97,8 +97,8 @@ INLINE void winograd_kernels_and_tile(const struct eng_winograd_weights *w, cons
     for (unsigned k = 0; k < 16; k++)
         sum[k] = vec_load(w->sums + k * ENG_WINOGRAD_GROUP);
     for (uint32_t c = 0; c < w->channels; c++, at += 9 * w->stride)
-        winograd_kernel(run, at, w->stride, lanes, w->to + c * ENG_WINOGRAD_GROUP, w->plane,
-                        w->tile + c * 16, sum);
+        winograd_kernel(run, at, w->stride, lanes, w->to + c * ENG_WINOGRAD_GROUP, w->plane, w->tile + c * 16,
+                        sum);
     UNROLL
     for (unsigned k = 0; k < 16; k++)
         vec_store(w->sums + k * ENG_WINOGRAD_GROUP, sum[k]);
@@ -283,59 +283,117 @@ INLINE struct winograd_picks winograd_picks_of(const struct eng_winograd_input *
 }
 
 /* Row `row` of the block and those that are two rows apart, as many as a vector of tiles has. */
-INLINE halves winograd_rows_of(const struct eng_winograd_input *in, const uint8_t *fp16, uint32_t row,
-                               unsigned rows, bool relu)
+struct winograd_line_rows {
+    size_t offset[4], n[4];
+};
+
+INLINE struct winograd_line_rows winograd_rows_of(const struct eng_winograd_input *in, uint32_t row,
+                                                  unsigned rows)
 {
-    const uint8_t *from[4];
-    size_t n[4];
+    struct winograd_line_rows r;
 
     UNROLL
     for (unsigned k = 0; k < rows; k++) {
         bool inside = winograd_is_inside(in, row + 2 * k);
 
-        from[k] = fp16 + (inside ? (row + 2 * k - in->above) * in->stride : 0);
-        n[k] = inside ? in->n : 0;
+        r.offset[k] = inside ? (row + 2 * k - in->above) * in->stride : 0;
+        r.n[k] = inside ? in->n : 0;
     }
-    return halves_as_operands(halves_of_rows(from, n, rows), relu);
+    return r;
 }
 
-INLINE void winograd_small_rows(const struct eng_winograd_input *in, const uint8_t *fp16,
-                                const struct winograd_picks *picks, unsigned rows, uint32_t y, float *to,
-                                bool relu)
+/* One of the four lines of a vector of tiles, transformed along W. */
+INLINE void winograd_small_line(vec line[4], const uint8_t *fp16, const struct winograd_line_rows *r,
+                                const struct winograd_picks *picks, unsigned rows, bool relu)
 {
-    size_t left = (size_t)(in->rows - y) * in->columns;
-    vec line[4][4], out[4];
+    const uint8_t *from[4];
+    halves v;
 
     UNROLL
-    for (unsigned i = 0; i < 4; i++) {
-        halves v = winograd_rows_of(in, fp16, 2 * y + i, rows, relu);
+    for (unsigned k = 0; k < rows; k++)
+        from[k] = fp16 + r->offset[k];
+    v = halves_as_operands(halves_of_rows(from, r->n, rows), relu);
+    winograd_input_line(line, vec_from_picks(v, &picks->of[0]), vec_from_picks(v, &picks->of[1]),
+                        vec_from_picks(v, &picks->of[2]), vec_from_picks(v, &picks->of[3]));
+}
 
-        winograd_input_line(line[i], vec_from_picks(v, &picks->of[0]), vec_from_picks(v, &picks->of[1]),
-                            vec_from_picks(v, &picks->of[2]), vec_from_picks(v, &picks->of[3]));
-    }
+INLINE void winograd_small_store(vec line[4][4], size_t left, float *to, size_t plane)
+{
+    vec out[4];
+
     UNROLL
     for (unsigned x = 0; x < 4; x++) {
         winograd_input_line(out, line[0][x], line[1][x], line[2][x], line[3][x]);
         UNROLL
         for (unsigned k = 0; k < 4; k++) {
             if (left >= LANES)
-                vec_store(to + (4 * k + x) * in->plane, out[k]);
+                vec_store(to + (4 * k + x) * plane, out[k]);
             else
-                vec_store_part(to + (4 * k + x) * in->plane, out[k], left);
+                vec_store_part(to + (4 * k + x) * plane, out[k], left);
         }
     }
+}
+
+INLINE void winograd_small_lines(struct winograd_line_rows r[4], const struct eng_winograd_input *in,
+                                 uint32_t row, unsigned rows)
+{
+    UNROLL
+    for (unsigned i = 0; i < 4; i++)
+        r[i] = winograd_rows_of(in, row + i, rows);
+}
+
+/*
+ * A vector of tiles. With `narrow`, these are four rows of four tiles, and all input rows are in the first two
+ * lines: the other lines have the same rows, one row of tiles further up.
+ */
+INLINE void winograd_small_tiles(const uint8_t *fp16, const struct winograd_line_rows r[4],
+                                 const struct winograd_picks *picks, unsigned rows, size_t left, float *to,
+                                 size_t plane, bool narrow, bool relu)
+{
+    vec line[4][4];
+
+    winograd_small_line(line[0], fp16, &r[0], picks, rows, relu);
+    winograd_small_line(line[1], fp16, &r[1], picks, rows, relu);
+    if (narrow) {
+        UNROLL
+        for (unsigned x = 0; x < 4; x++) {
+            line[2][x] = vec_shift(line[0][x], vec_set(0), 4);
+            line[3][x] = vec_shift(line[1][x], vec_set(0), 4);
+        }
+    } else {
+        winograd_small_line(line[2], fp16, &r[2], picks, rows, relu);
+        winograd_small_line(line[3], fp16, &r[3], picks, rows, relu);
+    }
+    winograd_small_store(line, left, to, plane);
+}
+
+/* Channels whose tiles are one vector. */
+INLINE void winograd_smallest(const struct eng_winograd_input *in, unsigned rows, bool narrow, bool relu)
+{
+    const struct winograd_picks picks = winograd_picks_of(in);
+    struct winograd_line_rows r[4];
+
+    winograd_small_lines(r, in, 0, rows);
+    for (uint32_t c = 0; c < in->channels; c++)
+        winograd_small_tiles(in->fp16 + c * in->channel_stride, r, &picks, rows,
+                             (size_t)in->rows * in->columns, in->to + c * in->to_stride, in->plane, narrow,
+                             relu);
 }
 
 INLINE void winograd_small(const struct eng_winograd_input *in, unsigned rows, bool relu)
 {
     const struct winograd_picks picks = winograd_picks_of(in);
+    struct winograd_line_rows r[4];
 
     for (uint32_t c = 0; c < in->channels; c++) {
         const uint8_t *fp16 = in->fp16 + c * in->channel_stride;
         float *to = in->to + c * in->to_stride;
 
-        for (uint32_t y = 0; y < in->rows; y += rows, to += (size_t)rows * in->columns)
-            winograd_small_rows(in, fp16, &picks, rows, y, to, relu);
+        for (uint32_t y = 0; y < in->rows; y += rows, to += (size_t)rows * in->columns) {
+            winograd_small_lines(r, in, 2 * y, rows);
+            winograd_small_tiles(fp16, r, &picks, rows, (size_t)(in->rows - y) * in->columns, to, in->plane,
+                                 false, relu);
+        }
     }
 }
 
@@ -350,8 +408,12 @@ INLINE void winograd_input_small(const struct eng_winograd_input *in, bool relu)
         winograd_small(in, 1, relu);
     else if (in->n > 8)
         winograd_small(in, 2, relu);
-    else
+    else if (in->rows > 4)
         winograd_small(in, 4, relu);
+    else if (in->columns == 4 && in->above + in->lines <= 8)
+        winograd_smallest(in, 4, true, relu);
+    else
+        winograd_smallest(in, 4, false, relu);
 }
 #else
 INLINE bool winograd_input_is_small(const struct eng_winograd_input *in)

@@ -25,7 +25,7 @@ enum {
     TILES_MAX = 144,
     WEIGHT_FLOATS = 4 << 20, /* transformed weights that are kept for all blocks */
     APART = 4,               /* so many blocks are pieces of their own; fewer share their pieces */
-    PIECE_CHANNELS = 16,
+    CHANNELS_MIN = 16,       /* that are transformed in one piece */
 };
 
 struct plan {
@@ -34,6 +34,7 @@ struct plan {
     struct eng_load weight;
     uint32_t cin, hin, win, cout, hout, wout;
     uint32_t groups;             /* of output channels */
+    uint32_t channels;           /* of the input that are transformed in one piece */
     uint32_t tiles[2], block[2]; /* along W and H: of the output, of a block */
     uint32_t blocks[2];
     uint32_t v_stride, m_stride; /* of rows of tiles, in floats */
@@ -96,10 +97,21 @@ static void plan_blocks(struct plan *p)
     p->blocks[1] = eng_ne_blocks(p->tiles[1], p->block[1]);
 }
 
+/* A few pieces for each thread; the first step of each one takes as long as some channels. */
+static uint32_t channels_each(const struct plan *p)
+{
+    uint32_t threads = eng_pool_workers(p->ne->pool), each = eng_ne_blocks(p->cin, 4 * threads);
+
+    if (threads == 1)
+        return p->cin;
+    return each > CHANNELS_MIN ? each : CHANNELS_MIN;
+}
+
 static void plan_memory(struct plan *p)
 {
     uint32_t tiles = p->block[0] * p->block[1];
 
+    p->channels = channels_each(p);
     p->v_stride = (uint32_t)pr_round_up(tiles, 4);
     p->m_stride = (uint32_t)pr_round_up(tiles, ENG_LANES);
     p->u_plane = (size_t)p->cin * GROUP + PLANE_GAP;
@@ -438,7 +450,8 @@ static void gather_tile(const struct plan *p, const struct block *b, uint32_t fi
 static void channels_piece(void *context, size_t piece, unsigned worker)
 {
     const struct shared *s = context;
-    uint32_t first = (uint32_t)piece * PIECE_CHANNELS, end = eng_least(first + PIECE_CHANNELS, s->plan->cin);
+    uint32_t first = (uint32_t)piece * s->plan->channels;
+    uint32_t end = eng_least(first + s->plan->channels, s->plan->cin);
 
     transform_input(s->plan, &s->block, first, end, worker_rows(s->plan, worker));
     if (s->plan->odd)
@@ -456,7 +469,7 @@ static void run_shared(const struct plan *p, size_t index)
 {
     struct shared s = {p, block_of(p, index, p->v)};
 
-    eng_pool_run(p->ne->pool, eng_ne_blocks(p->cin, PIECE_CHANNELS), channels_piece, &s);
+    eng_pool_run(p->ne->pool, eng_ne_blocks(p->cin, p->channels), channels_piece, &s);
     eng_pool_run(p->ne->pool, p->groups, group_piece, &s);
 }
 

@@ -82,6 +82,10 @@ static double largest_input(const struct eng_ne *ne)
     uint32_t most = 0, height = src->extent[PR_AXIS_H];
     bool packed = eng_view_is_packed(src, PR_AXIS_W);
 
+    if (packed && src->stride[PR_AXIS_C] == height * src->stride[PR_AXIS_H])
+        return magnitude_of(kernels->largest(src->host, src->stride[PR_AXIS_H],
+                                             (size_t)height * src->extent[PR_AXIS_C],
+                                             src->extent[PR_AXIS_W]));
     for (uint32_t c = 0; c < src->extent[PR_AXIS_C]; c++) {
         struct eng_line line = {.index = {0, 0, 0, c, 0}};
 

@@ -4,10 +4,10 @@
  * where the sum of products needs 36.
  *
  * The output is cut into blocks of tiles. A block's input is transformed once for all output channels, whose
- * weights are transformed in groups: all of them before the first block when there are several blocks, else
- * each group just before it is used. That is done in every run, because it costs about as much as comparing
- * the weights with those of a kept transform would: 5 clocks for the 9 weights of a pair of channels, where
- * their products take one clock for each tile.
+ * weights are transformed in groups: all of them before the first block when a thread has several blocks,
+ * else each group just before it is used. That is done in every run, because it costs about as much as
+ * comparing the weights with those of a kept transform would: 5 clocks for the 9 weights of a pair of
+ * channels, where their products take one clock for each tile.
  */
 #include <errno.h>
 #include <string.h>
@@ -24,7 +24,7 @@ enum {
     TILES_MIN = 48,      /* but at least and at most so many */
     TILES_MAX = 144,
     WEIGHT_FLOATS = 4 << 20, /* transformed weights that are kept for all blocks */
-    APART = 4,               /* so many blocks are pieces of their own; fewer share their pieces */
+    APART = 4,               /* so many blocks are pieces of their own; fewer may share their pieces */
     CHANNELS_MIN = 16,       /* that are transformed in one piece */
 };
 
@@ -60,6 +60,26 @@ static uint64_t cost_of(const struct plan *p, uint32_t tiles)
     return tiles - rest + eng_least(2 * rest, lanes);
 }
 
+/* Whether blocks are pieces of their own: threads then have the same number of them, or many. */
+static bool are_apart(const struct plan *p, uint64_t blocks)
+{
+    uint32_t threads = eng_pool_workers(p->ne->pool);
+
+    return blocks >= APART || (threads > 1 && blocks % threads == 0);
+}
+
+/* Of the thread that has most to do; the last row of blocks may be lower. */
+static uint64_t cost_of_rows(const struct plan *p, uint32_t rows)
+{
+    uint32_t threads = eng_pool_workers(p->ne->pool), whole = p->tiles[1] / rows, rest = p->tiles[1] % rows;
+    uint64_t each = cost_of(p, rows * p->block[0]), last = cost_of(p, rest * p->block[0]);
+    uint64_t blocks = (uint64_t)p->blocks[0] * (whole + (rest ? 1 : 0));
+
+    if (threads == 1 || !are_apart(p, blocks))
+        return ((uint64_t)p->blocks[0] * (whole * each + last) - 1) / threads + 1;
+    return (whole ? each : last) * ((blocks - 1) / threads + 1);
+}
+
 /* As many rows of tiles as there is room for, or fewer where that leaves fewer lanes without work. */
 static uint32_t best_rows(const struct plan *p, uint32_t most)
 {
@@ -67,8 +87,7 @@ static uint32_t best_rows(const struct plan *p, uint32_t most)
     uint32_t best = 1;
 
     for (uint32_t rows = most > 8 ? most / 2 : 1; rows <= most; rows++) {
-        uint32_t columns = p->block[0], rest = p->tiles[1] % rows;
-        uint64_t cost = p->tiles[1] / rows * cost_of(p, rows * columns) + cost_of(p, rest * columns);
+        uint64_t cost = cost_of_rows(p, rows);
 
         if (cost <= least) {
             least = cost;
@@ -109,7 +128,7 @@ static uint32_t channels_each(const struct plan *p)
 
 static void plan_memory(struct plan *p)
 {
-    uint32_t tiles = p->block[0] * p->block[1];
+    uint32_t tiles = p->block[0] * p->block[1], blocks = p->blocks[0] * p->blocks[1];
 
     p->channels = channels_each(p);
     p->v_stride = (uint32_t)pr_round_up(tiles, 4);
@@ -121,11 +140,12 @@ static void plan_memory(struct plan *p)
     p->v_floats = ELEMENTS * p->v_plane;
     p->m_floats = ELEMENTS * p->m_plane;
     p->row_floats = pr_round_up((size_t)(2 * p->block[0] + 2) * (2 * p->block[1] + 2) / 2, PLANE_GAP);
-    p->apart = p->blocks[0] * p->blocks[1] >= APART;
-    p->whole = p->blocks[0] * p->blocks[1] > 1 && p->groups * p->u_floats <= WEIGHT_FLOATS;
+    p->apart = are_apart(p, blocks);
+    p->whole =
+        blocks > (p->apart ? eng_pool_workers(p->ne->pool) : 1) && p->groups * p->u_floats <= WEIGHT_FLOATS;
     p->worker_floats =
         p->m_floats + p->row_floats + (p->whole ? 0 : p->u_floats) + (p->apart ? p->v_floats : 0);
-    p->odd = p->blocks[0] * p->blocks[1] == 1 && p->kernels->lanes == GROUP && tiles % GROUP == 1;
+    p->odd = blocks == 1 && p->kernels->lanes == GROUP && tiles % GROUP == 1;
 }
 
 static int reserve(struct plan *p)

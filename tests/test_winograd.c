@@ -259,6 +259,33 @@ static void large_sizes(void **state)
     assert_true(differing > 50);
 }
 
+/* Square maps with a border of zeros, among them those whose last tile is computed apart. */
+static void maps_of_networks(void **state)
+{
+    static const uint32_t side[] = {2, 5, 6, 7, 8, 13, 14, 26, 28, 30};
+    unsigned differing = 0;
+
+    (void)state;
+    for (uint64_t round = 0; round < 4 * sizeof(side) / sizeof(side[0]); round++) {
+        uint32_t n = side[round / 4];
+        struct test_rng rng;
+        struct layer l;
+
+        test_rng_init(&rng, 7600 + round);
+        random_layer(&l, &rng, (uint32_t[]){n, n, pick(&rng, 20, 40), 1}, pick(&rng, 16, 48));
+        l.task.ne.px = l.task.ne.py = 1;
+        l.task.dst.extent[PR_AXIS_W] = l.task.dst.extent[PR_AXIS_H] = n;
+        random_layout(&rng, &l.task.dst, 0);
+        layer_open(&l, &rng, SMALL);
+        run_reference(&l);
+        run_ways(&l, ENG_WINOGRAD_ALWAYS, round);
+        differing += check_bound(&l, true, round);
+        layer_close(&l);
+    }
+    ways_end();
+    assert_true(differing > 50);
+}
+
 /* Kernels that are not read in place, and tables. */
 static void other_kernels(void **state)
 {
@@ -315,6 +342,32 @@ static void edges_are_the_chains(void **state)
                     memcpy(l.kernel[e].bytes + 2 * pick(&rng, 0, (uint32_t)l.kernel[e].size / 2 - 1),
                            &edge[round % 4], 2);
                 }
+        run_reference(&l);
+        run_ways(&l, ENG_WINOGRAD_ALWAYS, round);
+        check_bytes(&l.task.dst, l.y.bytes, l.expected, l.y.size, &way, round);
+        layer_close(&l);
+    }
+    ways_end();
+}
+
+/* So many weights that threads share the search for an infinite one. */
+static void any_infinite_weight_counts(void **state)
+{
+    struct test_rng rng;
+    struct way way = {ENG_PATH_FAST, ENG_ISA_PORTABLE, 1};
+
+    (void)state;
+    for (uint64_t round = 0; round < 4; round++) {
+        struct layer l;
+
+        test_rng_init(&rng, 7850 + round);
+        random_layer(&l, &rng, (uint32_t[]){8, 8, 128, 1}, 70);
+        layer_open(&l, &rng, SMALL);
+        l.weight[round % 2 ? taps_of(&l) * 70 - 1 : pick(&rng, 0, (uint32_t)taps_of(&l) * 70 - 1)] = 0x7c00;
+        for (unsigned e = 0; e < PR_ENGINES_MAX; e++)
+            if (l.kernel[e].map)
+                guarded_close(&l.kernel[e]);
+        pack_weights(&l, &rng);
         run_reference(&l);
         run_ways(&l, ENG_WINOGRAD_ALWAYS, round);
         check_bytes(&l.task.dst, l.y.bytes, l.expected, l.y.size, &way, round);
@@ -471,6 +524,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_sizes),        cmocka_unit_test(large_sizes),
+        cmocka_unit_test(maps_of_networks),   cmocka_unit_test(any_infinite_weight_counts),
         cmocka_unit_test(other_kernels),      cmocka_unit_test(edges_are_the_chains),
         cmocka_unit_test(the_limit_is_a_sum), cmocka_unit_test(off_is_the_chain),
         cmocka_unit_test(memory_is_kept),     cmocka_unit_test(input_stays_in_its_channel),

@@ -266,7 +266,8 @@ struct eng_runs {
 
 /*
  * The weights of a group, in runs of fp16 values that follow each other: 9 rows for each input channel,
- * `stride` bytes apart.
+ * `stride` bytes apart. Where a vector has all output channels of a group, the products with a single tile
+ * may be made at once: it costs less than to load the transformed weights again.
  */
 #define ENG_WINOGRAD_RUN 4u /* the shortest run */
 struct eng_winograd_weights {
@@ -276,6 +277,8 @@ struct eng_winograd_weights {
     uint32_t channels;
     float *to;
     size_t plane;
+    const float *tile; /* 16 elements for each input channel; or NULL */
+    float *sums;       /* [element][output channel], which go on */
 };
 
 /* Channels of a block's input. */

@@ -124,6 +124,7 @@ TARGET static bool all_finite(const float *floats, size_t n)
 #include "engine/kernels_strip.h"
 #include "engine/kernels_pack.h"
 #include "engine/kernels_winograd.h"
+#include "engine/kernels_winograd_input.h"
 #include "engine/kernels_exact.h"
 #include "engine/kernels_window.h"
 #include "engine/kernels_pool.h"

@@ -4,10 +4,10 @@
  * where the sum of products needs 36.
  *
  * The output is cut into blocks of tiles. A block's input is transformed once for all output channels, whose
- * weights are transformed in groups: all of them before the first block when there are several blocks, else
- * each group just before it is used. That is done in every run, because it costs about as much as comparing
- * the weights with those of a kept transform would: 5 clocks for the 9 weights of a pair of channels, where
- * their products take one clock for each tile.
+ * weights are transformed in groups: all of them before the first block when a thread has several blocks,
+ * else each group just before it is used. That is done in every run, because it costs about as much as
+ * comparing the weights with those of a kept transform would: 5 clocks for the 9 weights of a pair of
+ * channels, where their products take one clock for each tile.
  */
 #include <errno.h>
 #include <string.h>
@@ -24,8 +24,8 @@ enum {
     TILES_MIN = 48,      /* but at least and at most so many */
     TILES_MAX = 144,
     WEIGHT_FLOATS = 4 << 20, /* transformed weights that are kept for all blocks */
-    APART = 4,               /* so many blocks are pieces of their own; fewer share their pieces */
-    PIECE_CHANNELS = 16,
+    APART = 4,               /* so many blocks are pieces of their own; fewer may share their pieces */
+    CHANNELS_MIN = 16,       /* that are transformed in one piece */
 };
 
 struct plan {
@@ -34,6 +34,7 @@ struct plan {
     struct eng_load weight;
     uint32_t cin, hin, win, cout, hout, wout;
     uint32_t groups;             /* of output channels */
+    uint32_t channels;           /* of the input that are transformed in one piece */
     uint32_t tiles[2], block[2]; /* along W and H: of the output, of a block */
     uint32_t blocks[2];
     uint32_t v_stride, m_stride; /* of rows of tiles, in floats */
@@ -41,7 +42,8 @@ struct plan {
     size_t u_floats, v_floats, m_floats, row_floats, worker_floats;
     bool whole; /* the weights are transformed before the blocks */
     bool apart; /* workers have blocks of their own */
-    float *u, *v, *workers;
+    bool odd;   /* the last tile of the only block would take a vector of its own: it is computed apart */
+    float *u, *v, *tile, *workers;
 };
 
 /* A block of tiles. */
@@ -58,6 +60,26 @@ static uint64_t cost_of(const struct plan *p, uint32_t tiles)
     return tiles - rest + eng_least(2 * rest, lanes);
 }
 
+/* Whether blocks are pieces of their own: threads then have the same number of them, or many. */
+static bool are_apart(const struct plan *p, uint64_t blocks)
+{
+    uint32_t threads = eng_pool_workers(p->ne->pool);
+
+    return blocks >= APART || (threads > 1 && blocks % threads == 0);
+}
+
+/* Of the thread that has most to do; the last row of blocks may be lower. */
+static uint64_t cost_of_rows(const struct plan *p, uint32_t rows)
+{
+    uint32_t threads = eng_pool_workers(p->ne->pool), whole = p->tiles[1] / rows, rest = p->tiles[1] % rows;
+    uint64_t each = cost_of(p, rows * p->block[0]), last = cost_of(p, rest * p->block[0]);
+    uint64_t blocks = (uint64_t)p->blocks[0] * (whole + (rest ? 1 : 0));
+
+    if (threads == 1 || !are_apart(p, blocks))
+        return ((uint64_t)p->blocks[0] * (whole * each + last) - 1) / threads + 1;
+    return (whole ? each : last) * ((blocks - 1) / threads + 1);
+}
+
 /* As many rows of tiles as there is room for, or fewer where that leaves fewer lanes without work. */
 static uint32_t best_rows(const struct plan *p, uint32_t most)
 {
@@ -65,8 +87,7 @@ static uint32_t best_rows(const struct plan *p, uint32_t most)
     uint32_t best = 1;
 
     for (uint32_t rows = most > 8 ? most / 2 : 1; rows <= most; rows++) {
-        uint32_t columns = p->block[0], rest = p->tiles[1] % rows;
-        uint64_t cost = p->tiles[1] / rows * cost_of(p, rows * columns) + cost_of(p, rest * columns);
+        uint64_t cost = cost_of_rows(p, rows);
 
         if (cost <= least) {
             least = cost;
@@ -95,10 +116,21 @@ static void plan_blocks(struct plan *p)
     p->blocks[1] = eng_ne_blocks(p->tiles[1], p->block[1]);
 }
 
+/* A few pieces for each thread; the first step of each one takes as long as some channels. */
+static uint32_t channels_each(const struct plan *p)
+{
+    uint32_t threads = eng_pool_workers(p->ne->pool), each = eng_ne_blocks(p->cin, 4 * threads);
+
+    if (threads == 1)
+        return p->cin;
+    return each > CHANNELS_MIN ? each : CHANNELS_MIN;
+}
+
 static void plan_memory(struct plan *p)
 {
-    uint32_t tiles = p->block[0] * p->block[1];
+    uint32_t tiles = p->block[0] * p->block[1], blocks = p->blocks[0] * p->blocks[1];
 
+    p->channels = channels_each(p);
     p->v_stride = (uint32_t)pr_round_up(tiles, 4);
     p->m_stride = (uint32_t)pr_round_up(tiles, ENG_LANES);
     p->u_plane = (size_t)p->cin * GROUP + PLANE_GAP;
@@ -108,22 +140,26 @@ static void plan_memory(struct plan *p)
     p->v_floats = ELEMENTS * p->v_plane;
     p->m_floats = ELEMENTS * p->m_plane;
     p->row_floats = pr_round_up((size_t)(2 * p->block[0] + 2) * (2 * p->block[1] + 2) / 2, PLANE_GAP);
-    p->apart = p->blocks[0] * p->blocks[1] >= APART;
-    p->whole = p->blocks[0] * p->blocks[1] > 1 && p->groups * p->u_floats <= WEIGHT_FLOATS;
+    p->apart = are_apart(p, blocks);
+    p->whole =
+        blocks > (p->apart ? eng_pool_workers(p->ne->pool) : 1) && p->groups * p->u_floats <= WEIGHT_FLOATS;
     p->worker_floats =
         p->m_floats + p->row_floats + (p->whole ? 0 : p->u_floats) + (p->apart ? p->v_floats : 0);
+    p->odd = blocks == 1 && p->kernels->lanes == GROUP && tiles % GROUP == 1;
 }
 
 static int reserve(struct plan *p)
 {
     size_t u = p->whole ? p->groups * p->u_floats : 0, v = p->apart ? 0 : p->v_floats;
-    size_t floats = u + v + p->worker_floats * eng_pool_workers(p->ne->pool);
+    size_t tile = p->odd ? (size_t)p->cin * ELEMENTS : 0;
+    size_t floats = u + v + tile + p->worker_floats * eng_pool_workers(p->ne->pool);
 
     p->u = eng_scratch_reserve(p->ne->scratch, floats * sizeof(float));
     if (!p->u)
         return -ENOMEM;
     p->v = p->u + u;
-    p->workers = p->v + v;
+    p->tile = p->v + v;
+    p->workers = p->tile + tile;
     return 0;
 }
 
@@ -180,11 +216,16 @@ static void gather_weights(const struct plan *p, uint32_t first, uint32_t channe
     }
 }
 
-static void transform_weights(const struct plan *p, uint32_t group, float *u)
+/* `sums` are those of the odd tile, if there is one. */
+static void transform_weights(const struct plan *p, uint32_t group, float *u, float *sums)
 {
-    struct eng_winograd_weights weights = {.channels = p->cin, .to = u, .plane = p->u_plane};
+    struct eng_winograd_weights weights = {.channels = p->cin, .to = u, .plane = p->u_plane, .sums = sums};
     uint16_t gathered[GATHERED * TAPS * GROUP];
 
+    if (p->odd) {
+        weights.tile = p->tile;
+        memset(sums, 0, ELEMENTS * GROUP * sizeof(*sums));
+    }
     if (find_runs(p, group * GROUP, &weights)) {
         p->kernels->winograd_weights(&weights);
         return;
@@ -195,6 +236,7 @@ static void transform_weights(const struct plan *p, uint32_t group, float *u)
     for (uint32_t c = 0; c < p->cin; c += GATHERED) {
         weights.channels = eng_least(GATHERED, p->cin - c);
         weights.to = u + (size_t)c * GROUP;
+        weights.tile = p->odd ? p->tile + (size_t)c * ELEMENTS : NULL;
         gather_weights(p, group * GROUP, c, weights.channels, gathered);
         p->kernels->winograd_weights(&weights);
     }
@@ -205,7 +247,7 @@ static void weights_piece(void *context, size_t piece, unsigned worker)
     const struct plan *p = context;
 
     (void)worker;
-    transform_weights(p, (uint32_t)piece, p->u + piece * p->u_floats);
+    transform_weights(p, (uint32_t)piece, p->u + piece * p->u_floats, NULL);
 }
 
 /* Rows or columns of zeros before those of the input that `count` from `at` on have, and the latter. */
@@ -314,8 +356,17 @@ static void store_channel(const struct plan *p, const struct block *b, struct en
         eng_view_line_put(dst, &line, out->fp16 + i * out->stride);
 }
 
+/* The odd tile's sums, where those of the others are. */
+static void put_tile(const struct plan *p, const struct block *b, const float *sums, float *m)
+{
+    m += b->rows * b->columns - 1;
+    for (size_t k = 0; k < ELEMENTS; k++)
+        for (size_t c = 0; c < GROUP; c++)
+            m[k * p->m_plane + c * p->m_stride] = sums[k * GROUP + c];
+}
+
 static void compute_group(const struct plan *p, const struct block *b, uint32_t group, const float *u,
-                          float *m, uint8_t *gathered)
+                          const float *sums, float *m, uint8_t *gathered)
 {
     uint32_t first = group * GROUP, count = eng_least(GROUP, p->cout - first);
     struct eng_finish finish = p->ne->finish;
@@ -328,7 +379,7 @@ static void compute_group(const struct plan *p, const struct block *b, uint32_t 
         .m_plane = p->m_plane,
         .v_stride = p->v_stride,
         .m_stride = p->m_stride,
-        .tiles = b->rows * b->columns,
+        .tiles = b->rows * b->columns - (p->odd ? 1 : 0),
         .channels = p->cin,
         .outputs = count,
     };
@@ -341,6 +392,8 @@ static void compute_group(const struct plan *p, const struct block *b, uint32_t 
     float bias[GROUP];
 
     p->kernels->winograd_products(&call);
+    if (p->odd)
+        put_tile(p, b, sums, m);
     load_bias(p, first, count, bias);
     for (uint32_t c = 0; c < count; c++) {
         finish.bias = bias[c];
@@ -381,10 +434,11 @@ static void compute_groups(const struct plan *p, const struct block *b, uint32_t
 {
     for (uint32_t group = first; group < end; group++) {
         float *u = p->whole ? p->u + group * p->u_floats : worker_weights(p, worker);
+        float sums[ELEMENTS * GROUP];
 
         if (!p->whole)
-            transform_weights(p, group, u);
-        compute_group(p, b, group, u, worker_memory(p, worker), worker_rows(p, worker));
+            transform_weights(p, group, u, sums);
+        compute_group(p, b, group, u, sums, worker_memory(p, worker), worker_rows(p, worker));
     }
 }
 
@@ -403,13 +457,25 @@ struct shared {
     struct block block;
 };
 
+/* The odd tile of some channels, whose elements follow each other there. */
+static void gather_tile(const struct plan *p, const struct block *b, uint32_t first, uint32_t end)
+{
+    const float *v = b->v + b->rows * b->columns - 1;
+
+    for (size_t c = first; c < end; c++)
+        for (size_t k = 0; k < ELEMENTS; k++)
+            p->tile[c * ELEMENTS + k] = v[k * p->v_plane + c * p->v_stride];
+}
+
 static void channels_piece(void *context, size_t piece, unsigned worker)
 {
     const struct shared *s = context;
-    uint32_t first = (uint32_t)piece * PIECE_CHANNELS;
+    uint32_t first = (uint32_t)piece * s->plan->channels;
+    uint32_t end = eng_least(first + s->plan->channels, s->plan->cin);
 
-    transform_input(s->plan, &s->block, first, eng_least(first + PIECE_CHANNELS, s->plan->cin),
-                    worker_rows(s->plan, worker));
+    transform_input(s->plan, &s->block, first, end, worker_rows(s->plan, worker));
+    if (s->plan->odd)
+        gather_tile(s->plan, &s->block, first, end);
 }
 
 static void group_piece(void *context, size_t piece, unsigned worker)
@@ -423,7 +489,7 @@ static void run_shared(const struct plan *p, size_t index)
 {
     struct shared s = {p, block_of(p, index, p->v)};
 
-    eng_pool_run(p->ne->pool, eng_ne_blocks(p->cin, PIECE_CHANNELS), channels_piece, &s);
+    eng_pool_run(p->ne->pool, eng_ne_blocks(p->cin, p->channels), channels_piece, &s);
     eng_pool_run(p->ne->pool, p->groups, group_piece, &s);
 }
 

@@ -11,7 +11,8 @@
 
 enum {
     TAPS = 9,
-    CHANNELS_MAX = 2048, /* of the input: they are transformed all at once */
+    CHANNELS_MAX = 2048,      /* of the input: they are transformed all at once */
+    SHARED_WEIGHTS = 1 << 16, /* so many are read by all threads */
 };
 
 /*
@@ -82,6 +83,10 @@ static double largest_input(const struct eng_ne *ne)
     uint32_t most = 0, height = src->extent[PR_AXIS_H];
     bool packed = eng_view_is_packed(src, PR_AXIS_W);
 
+    if (packed && src->stride[PR_AXIS_C] == height * src->stride[PR_AXIS_H])
+        return magnitude_of(kernels->largest(src->host, src->stride[PR_AXIS_H],
+                                             (size_t)height * src->extent[PR_AXIS_C],
+                                             src->extent[PR_AXIS_W]));
     for (uint32_t c = 0; c < src->extent[PR_AXIS_C]; c++) {
         struct eng_line line = {.index = {0, 0, 0, c, 0}};
 
@@ -94,17 +99,41 @@ static double largest_input(const struct eng_ne *ne)
     return magnitude_of(most);
 }
 
-static double largest_weight(const struct eng_ne *ne)
+/* Output channels whose weights a thread reads: those that it will use, if threads share them out so. */
+struct weights_scan {
+    const struct eng_ne *ne;
+    uint32_t each;
+    uint32_t most[ENG_POOL_THREADS_MAX]; /* of a thread */
+};
+
+static void scan_piece(void *context, size_t piece, unsigned worker)
 {
-    uint32_t most = 0, cout = ne->operands.dst.extent[PR_AXIS_C], run;
+    struct weights_scan *scan = context;
+    const struct eng_ne *ne = scan->ne;
+    uint32_t most = 0, c = (uint32_t)piece * scan->each, run;
+    uint32_t end = eng_least((uint64_t)c + scan->each, ne->operands.dst.extent[PR_AXIS_C]);
     size_t rows = (size_t)ne->operands.src[0].extent[PR_AXIS_C] * TAPS, stride;
     const uint8_t *from;
 
-    for (uint32_t c = 0; c < cout; c += run) {
-        run = eng_weights_run(ne->weights, ne->task, ne->group, c, cout - c, 0, &from, &stride);
+    for (; c < end; c += run) {
+        run = eng_weights_run(ne->weights, ne->task, ne->group, c, end - c, 0, &from, &stride);
         most = larger(most, stride == 2 * (size_t)run ? eng_kernels_get()->largest(from, 0, 1, rows * run)
                                                       : eng_kernels_get()->largest(from, stride, rows, run));
     }
+    scan->most[worker] = larger(scan->most[worker], most);
+}
+
+static double largest_weight(const struct eng_ne *ne)
+{
+    uint32_t cout = ne->operands.dst.extent[PR_AXIS_C], most = 0, threads = eng_pool_workers(ne->pool);
+    uint64_t weights = (uint64_t)cout * ne->operands.src[0].extent[PR_AXIS_C] * TAPS;
+    struct weights_scan scan = {.ne = ne, .each = cout};
+
+    if (threads > 1 && weights >= SHARED_WEIGHTS)
+        scan.each = larger(ENG_WINOGRAD_GROUP, ne->task->ne.lanes);
+    eng_pool_run(ne->pool, eng_ne_blocks(cout, scan.each), scan_piece, &scan);
+    for (uint32_t i = 0; i < threads; i++)
+        most = larger(most, scan.most[i]);
     return magnitude_of(most);
 }
 

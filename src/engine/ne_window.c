@@ -12,6 +12,8 @@
 
 #include <errno.h>
 
+#include "engine/half.h"
+
 enum { PIECE_WORK = 1 << 16 }; /* taps that are worth handing to another thread; it changes only the speed */
 
 struct windows {
@@ -73,6 +75,7 @@ static struct windows windows_of(const struct eng_ne *ne, enum eng_window_form f
                    .wout = dst->extent[PR_AXIS_W],
                    .tail = dst->tail / 2,
                    .ceiling = setup.ceiling,
+                   .high = ne->finish.table ? eng_float_to_half(ne->finish.table->high) : 0,
                    .side = n->kw,
                    .lowest = n->pad_lowest,
                    .finish = setup.finish},

@@ -217,7 +217,8 @@ static void give_table(struct test_rng *rng, struct layer *l, struct eng_table *
 /*
  * Windows over one channel: rows from less than a vector to several strips, some of them with one element for
  * which loads have a rule; and many of small numbers, which have faster loops. Most widths are beside those at
- * which a row needs another vector.
+ * which a row needs another vector; many channels have rows of which several are in a vector. Threads have a
+ * part of the rows each where there are enough.
  */
 static void windows(void **state)
 {
@@ -246,10 +247,13 @@ static void windows(void **state)
         random_finish(&rng, ne);
         if (test_rng_bool(&rng))
             give_table(&rng, &l, &table);
-        channels = pick(&rng, 1, 9);
+        channels = pick(&rng, 1, round % 4 ? 9 : 40);
         l.speck = specks[pick(&rng, 0, 7)];
         width = round % 3 ? 8 * pick(&rng, 0, 17) + pick(&rng, 1, 5) : pick(&rng, 1, round % 15 ? 150 : 2300);
-        set_surfaces(&rng, &l.task, (uint32_t[]){width, pick(&rng, 1, 12), channels}, channels);
+        if (channels > 9)
+            width = pick(&rng, 1, 20);
+        set_surfaces(&rng, &l.task, (uint32_t[]){width, pick(&rng, 1, round % 5 ? 12 : 60), channels},
+                     channels);
         layer_open(&l, &rng, round % 2 ? SMALL : (enum palette)pick(&rng, 0, PALETTES - 1));
         check_layer(&l, round);
         layer_close(&l);

@@ -365,6 +365,7 @@ struct eng_window {
     size_t weight_tap;   /* floats from tap to tap */
     const float *bias;   /* of sums, for each channel */
     float ceiling;       /* as in struct eng_mac */
+    uint16_t high;       /* of sums: the upper end of a clamp, as fp16 */
     unsigned side;       /* of the window of a maximum: 2 or 3, */
     bool lowest;         /* and whether elements outside the input are left out and not 0 */
     struct eng_finish finish;

@@ -25,6 +25,7 @@
 #define GEMV_VECTORS   4
 #define GEMV_ROWS      8
 #define WINDOW_VECTORS 4
+#define WINDOW_PARTS   2
 #define SCALED         1
 
 /* Output channels and vectors of tiles in the registers of winograd_products. */
@@ -507,6 +508,11 @@ INLINE halves halves_signed_max(halves a, halves b)
     return (halves)_mm512_max_epi16((__m512i)a, (__m512i)b);
 }
 
+INLINE halves halves_signed_min(halves a, halves b)
+{
+    return (halves)_mm512_min_epi16((__m512i)a, (__m512i)b);
+}
+
 INLINE halves halves_max(halves a, halves b)
 {
     return (halves)_mm512_max_epu16((__m512i)a, (__m512i)b);
@@ -531,6 +537,34 @@ INLINE uint16_t halves_least(halves v)
 INLINE halves halves_first(halves v, size_t n)
 {
     return (halves)_mm512_maskz_mov_epi16((__mmask32)((1ull << n) - 1), (__m512i)v);
+}
+
+/* The same for each of 1, 2 or 4 parts. */
+INLINE halves halves_first_each(halves v, size_t n, unsigned parts)
+{
+    const uint32_t each = parts == 1 ? 1 : parts == 2 ? 0x00010001 : 0x01010101;
+
+    return (halves)_mm512_maskz_mov_epi16((__mmask32)(((1ull << n) - 1) * each), (__m512i)v);
+}
+
+/* One of 2 or 4 parts, and zeros. */
+INLINE halves halves_part(halves v, unsigned part, unsigned parts)
+{
+    if (parts == 2)
+        return (halves)_mm512_zextsi256_si512(part ? _mm512_extracti64x4_epi64((__m512i)v, 1)
+                                                   : _mm512_castsi512_si256((__m512i)v));
+    switch (part) {
+    case 0: return (halves)_mm512_zextsi128_si512(_mm512_castsi512_si128((__m512i)v));
+    case 1: return (halves)_mm512_zextsi128_si512(_mm512_extracti32x4_epi32((__m512i)v, 1));
+    case 2: return (halves)_mm512_zextsi128_si512(_mm512_extracti32x4_epi32((__m512i)v, 2));
+    default: return (halves)_mm512_zextsi128_si512(_mm512_extracti32x4_epi32((__m512i)v, 3));
+    }
+}
+
+/* Elements without any of these bits become 0. */
+INLINE halves halves_kept(halves v, halves bits)
+{
+    return (halves)_mm512_maskz_mov_epi16(_mm512_test_epi16_mask((__m512i)v, (__m512i)bits), (__m512i)v);
 }
 
 /* The lower and the upper LANES of a vector, by no rule. */
@@ -801,22 +835,22 @@ INLINE __m256i without_denormals(__m256i fp16)
     return _mm256_andnot_si256(_mm256_cmpeq_epi16(exponent, _mm256_setzero_si256()), fp16);
 }
 
-/* `clean` says that no element needs a rule, and is a constant where this is inlined. */
-INLINE vec operand_of_fp16(__m256i fp16, bool clean)
+/* `finite` says that all elements are, and is a constant where this is inlined. */
+INLINE vec operand_of_fp16(__m256i fp16, bool finite)
 {
-    if (clean)
-        return _mm512_cvtph_ps(fp16);
+    if (finite)
+        return _mm512_maskz_cvtph_ps(_mm256_test_epi16_mask(fp16, bits_of(BITS_EXPONENT)), fp16);
     return _mm512_min_ps(_mm512_cvtph_ps(without_denormals(fp16)), vec_set(__builtin_inff()));
 }
 
 /* Operands of products, by the rules of m1: those lanes; the others are 0, and their bytes are not read. */
-INLINE vec vec_operand(const uint8_t *from, struct lanes which, bool clean)
+INLINE vec vec_operand(const uint8_t *from, struct lanes which, bool finite)
 {
-    return operand_of_fp16(_mm256_maskz_loadu_epi16(which.mask, from), clean);
+    return operand_of_fp16(_mm256_maskz_loadu_epi16(which.mask, from), finite);
 }
 
 /* The same of 2 * LANES, at even places and at odd ones. */
-INLINE void vec_operands(const uint8_t *from, struct lanes low, struct lanes high, bool clean, vec *even,
+INLINE void vec_operands(const uint8_t *from, struct lanes low, struct lanes high, bool finite, vec *even,
                          vec *odd)
 {
     static const uint16_t order[2 * LANES] = {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,
@@ -824,8 +858,36 @@ INLINE void vec_operands(const uint8_t *from, struct lanes low, struct lanes hig
     __m512i v = _mm512_maskz_loadu_epi16(_mm512_kunpackw(high.mask, low.mask), from);
 
     v = _mm512_permutexvar_epi16(_mm512_loadu_si512(order), v);
-    *even = operand_of_fp16(_mm512_castsi512_si256(v), clean);
-    *odd = operand_of_fp16(_mm512_extracti64x4_epi64(v, 1), clean);
+    *even = operand_of_fp16(_mm512_castsi512_si256(v), finite);
+    *odd = operand_of_fp16(_mm512_extracti64x4_epi64(v, 1), finite);
+}
+
+/* The same of two rows, in half of the lanes each. */
+INLINE vec vec_operand_of_two(const uint8_t *low, const uint8_t *high, struct lanes which)
+{
+    const __mmask8 mask = (__mmask8)which.mask;
+
+    return operand_of_fp16(
+        _mm256_set_m128i(_mm_maskz_loadu_epi16(mask, high), _mm_maskz_loadu_epi16(mask, low)), true);
+}
+
+INLINE void vec_operands_of_two(const uint8_t *low, const uint8_t *high, struct lanes which, vec *even,
+                                vec *odd)
+{
+    static const uint16_t order[2 * LANES] = {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,
+                                              1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31};
+    __m512i v = _mm512_castsi256_si512(_mm256_maskz_loadu_epi16(which.mask, low));
+
+    v = _mm512_inserti64x4(v, _mm256_maskz_loadu_epi16(which.mask, high), 1);
+    v = _mm512_permutexvar_epi16(_mm512_loadu_si512(order), v);
+    *even = operand_of_fp16(_mm512_castsi512_si256(v), true);
+    *odd = operand_of_fp16(_mm512_extracti64x4_epi64(v, 1), true);
+}
+
+/* Two floats, each in half of the lanes. */
+INLINE vec vec_of_two(const float *from)
+{
+    return _mm512_mask_mov_ps(vec_set(from[0]), 0xff00, vec_set(from[1]));
 }
 
 #define SUM_RULES (ENG_RULE_NAN_IS_ZERO | ENG_RULE_NO_MINUS_ZERO | ENG_RULE_NO_DENORMALS | ENG_RULE_CEILING)
@@ -882,46 +944,6 @@ INLINE void vec_to_fp16_number(uint8_t *to, vec v, unsigned rules)
     if (rules & ENG_RULE_NO_MINUS_ZERO)
         half = _mm256_maskz_mov_epi16(_mm256_test_epi16_mask(half, _mm256_set1_epi16(0x7fff)), half);
     _mm256_storeu_si256((void *)to, half);
-}
-
-/* The bits of which one is set in numbers that are kept. */
-typedef __m512i vec_least;
-
-INLINE vec_least vec_least_of(bool normal)
-{
-    return _mm512_set1_epi16(normal ? 0x7c00 : 0x7fff);
-}
-
-INLINE __m256i fp16_kept(vec v, vec_least least)
-{
-    __m256i half = _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-
-    return _mm256_maskz_mov_epi16(_mm256_test_epi16_mask(half, _mm512_castsi512_si256(least)), half);
-}
-
-/* Numbers that are not -0. Denormals give 0 where the least is a normal number. */
-INLINE void vec_to_fp16_kept(uint8_t *to, vec v, vec_least least)
-{
-    _mm256_storeu_si256((void *)to, fp16_kept(v, least));
-}
-
-INLINE void vec_to_fp16_kept_part(uint8_t *to, vec v, vec_least least, size_t n)
-{
-    _mm256_mask_storeu_epi16(to, first(n), fp16_kept(v, least));
-}
-
-/* As many zeros after the vector. */
-INLINE void vec_to_fp16_kept_and_zeros(uint8_t *to, vec v, vec_least least)
-{
-    _mm512_storeu_si512(to, _mm512_zextsi256_si512(fp16_kept(v, least)));
-}
-
-INLINE void vecs_to_fp16_kept(uint8_t *to, vec a, vec b, vec_least least)
-{
-    __m512i v = _mm512_castsi256_si512(_mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
-
-    v = _mm512_inserti64x4(v, _mm512_cvtps_ph(b, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), 1);
-    _mm512_storeu_si512(to, _mm512_maskz_mov_epi16(_mm512_test_epi16_mask(v, least), v));
 }
 
 /*

@@ -2,9 +2,10 @@
 /*
  * The inner loops, for one instruction set. The including file has defined the vector type and its functions,
  * TARGET, INLINE, KERNELS, LANES, PANEL, COLUMNS, TILE_VECTORS, TILE_PIXELS, STRIP_VECTORS, STRIP_CHANNELS,
- * STRIP_FEW (a divisor of LANES and of STRIP_CHANNELS; `vec_few` has as many floats), WINDOW_VECTORS, GEMV_VECTORS, GEMV_ROWS, SCALED, WINOGRAD_PANEL, WINOGRAD_COLUMNS and
- * WINOGRAD_FEW; this file ends with the table of the set. It is included once per instruction set and so has
- * no guard.
+ * STRIP_FEW (a divisor of LANES and of STRIP_CHANNELS; `vec_few` has as many floats), WINDOW_VECTORS,
+ * WINDOW_PARTS (channels in a vector at most: 1 or 2), GEMV_VECTORS, GEMV_ROWS, SCALED, WINOGRAD_PANEL,
+ * WINOGRAD_COLUMNS and WINOGRAD_FEW; this file ends with the table of the set. It is included once per
+ * instruction set and so has no guard.
  */
 
 #if defined(__clang__)

@@ -175,6 +175,14 @@ INLINE halves halves_signed_max(halves a, halves b)
     return (choice & a) | (~choice & b);
 }
 
+INLINE halves halves_signed_min(halves a, halves b)
+{
+    typedef int16_t numbers __attribute__((vector_size(2 * HALVES)));
+    halves choice = (halves)((numbers)a < (numbers)b);
+
+    return (choice & a) | (~choice & b);
+}
+
 INLINE halves halves_max(halves a, halves b)
 {
     halves choice = (halves)(a > b);
@@ -213,6 +221,32 @@ INLINE halves halves_first(halves v, size_t n)
     return w;
 }
 
+/* The same for each of 1 or 2 parts. */
+INLINE halves halves_first_each(halves v, size_t n, unsigned parts)
+{
+    halves w = {0};
+
+    for (unsigned i = 0; i < HALVES; i++)
+        w[i] = i % (HALVES / parts) < n ? v[i] : 0;
+    return w;
+}
+
+/* One of 2 parts, and zeros. */
+INLINE halves halves_part(halves v, unsigned part, unsigned parts)
+{
+    halves w = {0};
+
+    (void)parts;
+    __builtin_memcpy(&w, (const uint8_t *)&v + part * sizeof(v) / 2, sizeof(v) / 2);
+    return w;
+}
+
+/* Elements without any of these bits become 0. */
+INLINE halves halves_kept(halves v, halves bits)
+{
+    return v & (halves)((v & bits) != 0);
+}
+
 /* The lower and the upper LANES of a vector, by no rule. */
 INLINE vec vec_of_lower(halves v)
 {
@@ -233,13 +267,15 @@ INLINE vec vec_of_upper(halves v)
 /* The way back for numbers, by no rule but ENG_RULE_NO_MINUS_ZERO. */
 INLINE halves halves_of_numbers(vec lower, vec upper, unsigned rules)
 {
-    uint8_t all[2 * HALVES];
-    halves v;
+    uint16_t a __attribute__((vector_size(2 * LANES))), b __attribute__((vector_size(2 * LANES)));
 
-    vec_to_fp16_number(all, lower, rules);
-    vec_to_fp16_number(all + 2 * LANES, upper, rules);
-    __builtin_memcpy(&v, all, sizeof(v));
-    return v;
+    vec_to_fp16_number((uint8_t *)&a, lower, rules);
+    vec_to_fp16_number((uint8_t *)&b, upper, rules);
+#if HALVES == 8
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
+#else
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+#endif
 }
 
 /* Two vectors of sums, one after the other, by the rules of sums. */
@@ -302,21 +338,21 @@ INLINE void halves_stream_end(void)
 
 /*
  * Operands of products, by the rules of m1: those lanes; the others are 0, and their bytes are not read.
- * `clean` says that no element needs a rule.
+ * `finite` says that all elements are.
  */
-INLINE vec vec_operand(const uint8_t *from, struct lanes which, bool clean)
+INLINE vec vec_operand(const uint8_t *from, struct lanes which, bool finite)
 {
-    const struct eng_load load = {.rules = clean ? 0 : ENG_RULE_NAN_IS_INFINITY | ENG_RULE_NO_DENORMALS,
+    const struct eng_load load = {.rules = ENG_RULE_NO_DENORMALS | (finite ? 0 : ENG_RULE_NAN_IS_INFINITY),
                                   .scale = 1};
 
     return vec_from_fp16_lanes(from, which, &load, vec_set(0));
 }
 
 /* The same of 2 * LANES, at even places and at odd ones. */
-INLINE void vec_operands(const uint8_t *from, struct lanes low, struct lanes high, bool clean, vec *even,
+INLINE void vec_operands(const uint8_t *from, struct lanes low, struct lanes high, bool finite, vec *even,
                          vec *odd)
 {
-    vec a = vec_operand(from, low, clean), b = vec_operand(from + 2 * LANES, high, clean);
+    vec a = vec_operand(from, low, finite), b = vec_operand(from + 2 * LANES, high, finite);
 
     *even = vec_even(a, b);
     *odd = vec_odd(a, b);

@@ -25,6 +25,7 @@
 #define GEMV_VECTORS   4
 #define GEMV_ROWS      4
 #define WINDOW_VECTORS 4
+#define WINDOW_PARTS   1
 #define SCALED         1
 
 /* Output channels and vectors of tiles in the registers of winograd_products. */

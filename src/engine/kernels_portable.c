@@ -27,6 +27,7 @@
 #define GEMV_VECTORS   2
 #define GEMV_ROWS      4
 #define WINDOW_VECTORS 2
+#define WINDOW_PARTS   1
 #define SCALED         0
 
 /* Output channels and vectors of tiles in the registers of winograd_products. */

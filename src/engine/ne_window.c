@@ -12,7 +12,13 @@
 
 #include <errno.h>
 
-enum { PIECE_WORK = 1 << 16 }; /* taps that are worth handing to another thread; it changes only the speed */
+#include "engine/half.h"
+
+/* These change only the speed. */
+enum {
+    PIECE_WORK = 1 << 16, /* taps that are worth handing to another thread */
+    TOGETHER = 16,        /* a multiple of the channels that kernels take at once where rows are short */
+};
 
 struct windows {
     const struct eng_ne *ne;
@@ -49,12 +55,22 @@ static bool fits(const struct eng_ne *ne)
            eng_view_is_packed(src, PR_AXIS_W) && eng_view_is_packed(&ne->operands.dst, PR_AXIS_W);
 }
 
+/* Channels of a piece. */
+static uint32_t channels_of(const struct eng_ne *ne)
+{
+    const struct pr_ne *n = &ne->task->ne;
+    const uint32_t *out = ne->operands.dst.extent;
+    const uint64_t work = (uint64_t)out[PR_AXIS_W] * out[PR_AXIS_H] * n->kw * n->kh;
+    const uint32_t count = work < PIECE_WORK ? (uint32_t)(PIECE_WORK / work) : 1;
+
+    return count < TOGETHER ? count : count / TOGETHER * TOGETHER;
+}
+
 static struct windows windows_of(const struct eng_ne *ne, enum eng_window_form form)
 {
     const struct eng_view *src = &ne->operands.src[0], *dst = &ne->operands.dst;
     const struct eng_mac_setup setup = eng_mac_setup(ne);
     const struct pr_ne *n = &ne->task->ne;
-    uint64_t work = (uint64_t)dst->extent[PR_AXIS_W] * dst->extent[PR_AXIS_H] * n->kw * n->kh;
 
     return (struct windows){
         .ne = ne,
@@ -73,12 +89,13 @@ static struct windows windows_of(const struct eng_ne *ne, enum eng_window_form f
                    .wout = dst->extent[PR_AXIS_W],
                    .tail = dst->tail / 2,
                    .ceiling = setup.ceiling,
+                   .high = ne->finish.table ? eng_float_to_half(ne->finish.table->high) : 0,
                    .side = n->kw,
                    .lowest = n->pad_lowest,
                    .finish = setup.finish},
         .kernels = setup.kernels,
         .channels = dst->extent[PR_AXIS_C],
-        .per_piece = work < PIECE_WORK ? (uint32_t)(PIECE_WORK / work) : 1,
+        .per_piece = channels_of(ne),
         .taps = n->mode == PR_NE_MAC ? n->kw * n->kh : 0,
     };
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long a cache line takes to another processor and back: the shortest of many rounds between two threads,
- * each on a processor of its own. Two processors that share a last-level cache need less than half of what two
- * others need, and where a virtual machine's processors are can change while it runs. Times of several threads
- * depend on it, so they are printed beside this one. Without a second processor nothing is printed.
+ * How long a cache line takes to another processor and back: the shortest of many rounds between two
+ * threads, each on a processor of its own. Two processors that share a last-level cache need less than half
+ * of what two others need, and where a virtual machine's processors are can change while it runs. Times of
+ * several threads depend on it, so they are printed beside this one. Without a second processor nothing is
+ * printed.
  */
 #include <pthread.h>
 #include <sched.h>

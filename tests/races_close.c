@@ -318,7 +318,7 @@ unsigned long race_close_mixed(double seconds)
     return crew_steps(sender, 3) + crew_steps(client, MIXED_CLIENTS);
 }
 
-/* close-programs: a direct-path client closes while the owner destroys the programs that it is attached to. */
+/* close-programs: a direct-path client closes while the owner destroys the programs that it uses. */
 
 #define ATTACHED 4u
 

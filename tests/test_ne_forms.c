@@ -215,10 +215,9 @@ static void give_table(struct test_rng *rng, struct layer *l, struct eng_table *
 }
 
 /*
- * Windows over one channel: rows from less than a vector to several strips, some of them with one element for
- * which loads have a rule; and many of small numbers, which have faster loops. Most widths are beside those at
- * which a row needs another vector; many channels have rows of which several are in a vector. Threads have a
- * part of the rows each where there are enough.
+ * Windows over one channel: rows from less than a vector to several strips, some of them with one element
+ * for which loads have a rule; and many of small numbers, which have faster loops. Most widths are beside
+ * those at which a row needs another vector; many channels have rows of which several are in a vector.
  */
 static void windows(void **state)
 {

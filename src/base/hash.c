@@ -224,10 +224,12 @@ void base_hash_of_two(const void *first, const void *second, size_t size,
     uint8_t *const digest[LANES] = {first_digest, second_digest};
     const size_t blocks = base_processor_has_sha256() ? size / BLOCK : 0;
     struct base_hash hash[LANES];
-    uint32_t *const state[LANES] = {hash[0].state.state, hash[1].state.state};
+    uint32_t *state[LANES];
 
-    base_hash_begin(&hash[0]);
-    base_hash_begin(&hash[1]);
+    for (unsigned l = 0; l < LANES; l++) {
+        base_hash_begin(&hash[l]);
+        state[l] = hash[l].state.state;
+    }
     if (blocks)
         hash_two(state, from, blocks);
     for (unsigned l = 0; l < LANES; l++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Part of the instruction sets that have no masks: several runs of weights, magnitudes, vectors at the edge of a row,
- * the spots of tables, and vectors of fp16 values as bits. The including file has defined everything else.
+ * Part of the instruction sets that have no masks: several runs of weights, magnitudes, vectors at the edge
+ * of a row, the spots of tables, and vectors of fp16 values as bits. The including file has defined
+ * everything else.
  */
 
 /* The same for four rows. */

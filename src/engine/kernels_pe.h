@@ -364,7 +364,7 @@ INLINE size_t pe_short_sums(const struct eng_band *given, unsigned vectors, unsi
     return row;
 }
 
-/* Rows of up to four vectors, parts of which are loaded and stored by masks: how many of the first are done. */
+/* Rows of up to four vectors, parts of which are loaded and stored by masks: how many are done. */
 INLINE size_t pe_short_rows(const struct eng_band *band, const struct eng_pe_constants *k)
 {
     if (LANES != ENG_LANES)

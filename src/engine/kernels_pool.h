@@ -19,8 +19,8 @@ typedef uint16_t pool_results __attribute__((vector_size(2 * LANES)));
 
 /*
  * A strip of outputs, and the columns under it: the largest ranks of a window's rows, between those of
- * padding. A line is made before the one that is read, because these loads do not match the stores of a line, which
- * are to be completed then.
+ * padding. A line is made before the one that is read, because these loads do not match the stores of a
+ * line, which are to be completed then.
  */
 struct pool {
     const struct eng_window *window;

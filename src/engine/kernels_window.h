@@ -82,10 +82,13 @@ INLINE struct phases strip_phases(const struct strip *s, uintptr_t row, size_t n
     return p;
 }
 
-/* Column x of the window, for all outputs of a vector; `next` is the vector after it. */
+/*
+ * Column x of the window, for all outputs of a vector; `next` is the vector after it. Columns of the first
+ * phase are behind those of all phases, which for three columns are one or two.
+ */
 INLINE vec strip_tap(const struct strip *s, const struct phases *p, const struct phases *next, unsigned x)
 {
-    return x < s->step ? p->of[x] : vec_shift(p->of[x % s->step], next->of[x % s->step], x / s->step);
+    return x < s->step ? p->of[x] : vec_shift(p->of[0], next->of[0], x - s->step + 1);
 }
 
 INLINE vec strip_add(const struct strip *s, vec sum, const vec tap[STRIP_SIDE], unsigned ky, unsigned v)

@@ -332,8 +332,8 @@ INLINE void winograd_output_by(const struct eng_winograd_output *given, bool tab
 
 #if LANES == 16
 /*
- * Without a table, by the rules of sums: results are numbers below the ceiling (winograd_guard.c). fp16 values
- * of both columns of the tiles become one vector.
+ * Without a table, by the rules of sums: results are numbers below the ceiling (winograd_guard.c). fp16
+ * values of both columns of the tiles become one vector.
  */
 INLINE bool winograd_output_is_plain(const struct eng_finish *f)
 {

@@ -90,7 +90,7 @@ static struct row row_of(const struct exact *k, size_t piece, unsigned worker)
     row.own = row.x + k->vector_floats;
     row.tap = (struct eng_exact_tap *)(row.own + k->vector_floats);
     row.element = (float *)row.tap + 2 * k->tap_floats;
-    row.at = (uint32_t *)(row.element + k->tap_floats);
+    row.at = (void *)(row.element + k->tap_floats);
     row.least = row.element + 2 * k->tap_floats;
     row.most = row.least + k->tap_floats;
     row_kinds(&row, (struct eng_exact_tap *)(row.most + k->tap_floats));
@@ -407,7 +407,7 @@ static void measure_rows(const struct exact *k, uint32_t block, uint32_t end, ui
     const uint32_t lanes = k->kernels->lanes;
     float low[ROWS_MOST * LANES_MOST], high[ROWS_MOST * LANES_MOST];
 
-    for (uint32_t i = 0; i < rows * lanes; i++) {
+    for (uint32_t i = 0; i < ROWS_MOST * LANES_MOST; i++) {
         low[i] = INFINITY;
         high[i] = 0;
     }

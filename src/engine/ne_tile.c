@@ -8,8 +8,8 @@
  * tile's sums are finished and stored at once; otherwise they are kept between the steps.
  *
  * Where the destination's rows are packed and one step has all input channels, outputs that fill vectors are
- * computed as strips instead (kernels_strip.h), whose vectors are pixels, so that nothing is transposed. Tiles
- * are then what is left at the end of a line.
+ * computed as strips instead (kernels_strip.h), whose vectors are pixels, so that nothing is transposed.
+ * Tiles are then what is left at the end of a line.
  */
 #include "engine/ne_tile.h"
 
@@ -114,8 +114,8 @@ static void plan_channels(struct eng_tile_plan *m)
 
 /*
  * Blocks for all threads: equal parts of rows where there are blocks enough. Where there are fewer, more of
- * channels while the input is less than the weights, else of rows. A result does not depend on how the task is
- * cut.
+ * channels while the input is less than the weights, else of rows. A result does not depend on how the task
+ * is cut.
  */
 static void plan_pieces(struct eng_tile_plan *m)
 {

@@ -1,4 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+#if STRIP_FEW == LANES
+/* STRIP_FEW floats. */
+typedef vec vec_few;
+
+INLINE vec_few few_zero(void)
+{
+    return vec_set(0);
+}
+
+INLINE void few_store(float *to, vec_few v)
+{
+    vec_store(to, v);
+}
+
+INLINE vec_few few_mac(vec_few sum, const float *x, const float *weight, float ceiling)
+{
+    return vec_mac(sum, vec_set(*x), vec_load(weight), vec_set(ceiling));
+}
+#endif
 /*
  * Part of the instruction sets that have no masks: several runs of weights, magnitudes, vectors at the edge
  * of a row, the spots of tables, and vectors of fp16 values as bits. The including file has defined

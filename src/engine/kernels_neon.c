@@ -89,24 +89,6 @@ INLINE vec vec_mac(vec sum, vec x, vec weight, vec ceiling)
     return vfmaq_f32(sum, x, weight);
 }
 
-/* STRIP_FEW floats. */
-typedef vec vec_few;
-
-INLINE vec_few few_zero(void)
-{
-    return vec_set(0);
-}
-
-INLINE void few_store(float *to, vec_few v)
-{
-    vec_store(to, v);
-}
-
-INLINE vec_few few_mac(vec_few sum, const float *x, const float *weight, float ceiling)
-{
-    return vec_mac(sum, vec_set(*x), vec_load(weight), vec_set(ceiling));
-}
-
 /* a + x * y, where the product is exact. */
 INLINE vec vec_add_exact(vec a, vec x, vec y)
 {

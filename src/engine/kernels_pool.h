@@ -228,7 +228,7 @@ INLINE void pool_row(const struct pool_columns *p, const struct eng_window *w, u
     const bool inside = row >= 0 && row < w->hin;
     const uintptr_t at = in + (uintptr_t)row * w->in_row;
 
-    UNROLL
+    UNROLL_STRIP
     for (unsigned v = 0; v <= p->vectors; v++) {
         const uint8_t *from = (const uint8_t *)(at + 2 * v * HALVES);
         halves x = p->outside;
@@ -254,7 +254,7 @@ INLINE halves pool_end(const struct pool_columns *p, halves v)
 INLINE void pool_put_row(const struct pool_columns *p, const struct eng_window *w,
                          halves most[POOL_VECTORS + 1], uint8_t *out)
 {
-    UNROLL
+    UNROLL_STRIP
     for (unsigned v = 0; v < p->vectors; v++) {
         halves pair = halves_max(most[v], (halves)((pool_pairs)most[v] >> 16));
 
@@ -262,7 +262,7 @@ INLINE void pool_put_row(const struct pool_columns *p, const struct eng_window *
             pair = halves_max(pair, (halves)vec_shift((vec)most[v], (vec)most[v + 1], 1));
         most[v] = pair;
     }
-    UNROLL
+    UNROLL_STRIP
     for (unsigned v = 0; v < p->vectors; v += 2) {
         const unsigned second = v + 1 < p->vectors ? v + 1 : v;
         const uint32_t x = v * LANES, left = w->wout > x ? w->wout - x : 0;

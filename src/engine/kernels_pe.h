@@ -455,7 +455,7 @@ INLINE void pe_rows_of(const struct eng_band *band, enum pr_pe_op op, const stru
 INLINE bool pe_band_common(const struct eng_band *band, const struct eng_pe_constants *k)
 {
     struct pe_form form = {.op = PR_PE_ADD, .two = true, .usual = true, .raw = true};
-    bool ones = band->in[1].one, plain = pe_is_plain(k);
+    bool ones = k->two && band->in[1].one, plain = pe_is_plain(k);
 
     if (!pe_is_scaled(k) || !k->two || band->n < 2 * LANES || band->in[0].one)
         return false;

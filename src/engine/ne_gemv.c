@@ -307,7 +307,7 @@ int eng_ne_gemv(const struct eng_ne *ne)
     if (!g.in)
         return -ENOMEM;
     g.memory = g.in + pr_round_up((uint64_t)g.channels * g.padded, 16);
-    g.rooms = (struct room *)(g.memory + g.worker_floats * g.workers);
+    g.rooms = (void *)(g.memory + g.worker_floats * g.workers);
     for (unsigned i = 0; i < g.workers; i++)
         room_begin(&g, i);
     if (!load_input(&g, g.memory))

@@ -320,13 +320,14 @@ static void run_tiles(struct eng_tile_step *s)
 }
 
 /*
- * A line of n outputs whose inputs follow each other: whole vectors are a strip, and the rest are tiles.
+ * A line of n outputs whose inputs follow each other: whole vectors are a strip, and the rest are tiles. A
+ * rest that is most of a vector is a strip with the outputs before it, some of which are then made twice.
  * `to` has packed columns, channels `channel` bytes apart.
  */
 static void run_line(struct eng_tile_step *s, uint32_t n, uint8_t *to, size_t channel)
 {
     const struct eng_tile_plan *m = s->m;
-    uint32_t most = m->mac.kernels->tile_pixels, rest = n % m->mac.kernels->lanes, columns;
+    uint32_t most = m->mac.kernels->tile_pixels, lanes = m->mac.kernels->lanes, rest = n % lanes, columns;
     struct eng_strip strip = {
         .in = s->b->in + (m->flat ? s->y * s->b->columns : (size_t)s->y * m->ne->task->ne.sy * m->in_row),
         .offset = m->offset,
@@ -341,15 +342,24 @@ static void run_line(struct eng_tile_step *s, uint32_t n, uint8_t *to, size_t ch
         .sums = s->acc,
     };
     bool few = rest <= ENG_STRIP_MORE && strip.panel_row % m->mac.kernels->strip_channels == 0;
+    bool twice = 4 * rest >= 3 * lanes && n >= 2 * lanes;
+    const float *in = strip.in;
 
     s->rows = 1;
-    s->x = n - rest;
+    s->x = twice ? n - rest - lanes : n - rest;
     for (uint32_t at = 0; at < s->x; at += strip.n, strip.in += strip.n, strip.to += 2 * (size_t)strip.n) {
         strip.n = eng_least(STRIP_PIXELS, s->x - at);
         strip.more = few && at + strip.n == s->x ? rest : 0;
         if (s->next)
             eng_panel_prefetch(s->next, at / STRIP_PIXELS, eng_ne_blocks(s->x, STRIP_PIXELS));
         m->mac.kernels->strip(&strip, &m->mac.finish);
+    }
+    if (twice) {
+        strip.n = 2 * lanes;
+        strip.in = in + n - strip.n;
+        strip.to = to + 2 * (size_t)(n - strip.n);
+        m->mac.kernels->strip(&strip, &m->mac.finish);
+        return;
     }
     columns = s->x < n ? balance(n - s->x, most) : 0;
     for (; s->x < n; s->x += s->columns) {

@@ -10,9 +10,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/pause.h"
 #include "process.h"

@@ -188,7 +188,7 @@ struct eng_tile_end {
     size_t tail; /* bytes of zeros after each row of packed columns, an even number */
 };
 
-#define ENG_STRIP_MORE 2u
+#define ENG_STRIP_MORE 2u /* outputs after a strip that may be summed with it */
 
 /*
  * A strip: neighbouring outputs of some channels, whole vectors of them, from the first product to the stored

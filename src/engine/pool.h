@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A small pool of workers that run numbered pieces of one job. Which thread runs which piece is not
- * determined, so pieces must not depend on each other, and the way a job is cut must not depend on the number
- * of threads.
+ * determined, so pieces must not depend on each other. A job may be cut differently for other numbers of
+ * threads, but its result must not depend on the cut.
  */
 #ifndef ENGINE_POOL_H
 #define ENGINE_POOL_H
